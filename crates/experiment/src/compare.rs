@@ -109,7 +109,8 @@ pub fn compare(scenario: &Scenario, schedulers: &[Spec], settings: &Settings<'_>
 }
 
 /// As [`compare`], of each run only what `keep` makes of it, which takes as much memory as `kept` says: the runs need
-/// not be in memory together. Unless all is kept, intervals have shares only of flows that were backlogged throughout.
+/// not be in memory together. Unless all is kept, intervals have shares only of flows that were backlogged throughout;
+/// if little is, they have no [Gini index](crate::recorded::Interval::gini).
 // All that is generic, so that callers are compiled without the schedulers and the simulator.
 pub fn compare_each<T: Send>(
     scenario: &Scenario,
@@ -157,7 +158,7 @@ pub fn run_own(scenario: &Scenario, own: &impl Own, settings: &Settings<'_>) -> 
         let (workload, pipeline) = (scenario.workload::<M>(), scenario.pipeline::<M>());
         let spec = Spec { name: own.name().to_string(), parameters: Vec::new() };
         let mut scheduler = own.build::<M>();
-        let recording = Recording::of(1, settings, true);
+        let recording = Recording::of(1, settings, Kept::All);
         record(scenario, &workload, &pipeline, &spec, &recording, |recorder, options| {
             simulate(&workload, &pipeline, scheduler.as_mut(), recorder, options)
         })
@@ -183,7 +184,7 @@ fn compare_over<const M: usize>(
     let (workload, pipeline) = (scenario.workload::<M>(), scenario.pipeline::<M>());
     let together = settings.threads.min(schedulers.len());
     Load::of(&workload, scenario.expected_packets(), (schedulers.len(), together), kept).check()?;
-    let recording = Recording::of(schedulers.len(), settings, kept == Kept::All);
+    let recording = Recording::of(schedulers.len(), settings, kept);
     let mut places: Vec<(usize, &Spec)> = schedulers.iter().enumerate().collect();
     // The slowest first, so that it is not left to run alone in the end.
     places.sort_by_key(|(_, spec)| spec.name != tradeoff::ENTRY.name);
@@ -228,14 +229,14 @@ struct Recording<'a> {
     unfinished: AtomicUsize,
     /// Threads that only record.
     aside: AtomicUsize,
-    /// As in [`MetricsOptions`].
-    all_shares: bool,
+    /// What of a run is wanted.
+    kept: Kept,
 }
 
 impl<'a> Recording<'a> {
-    fn of(runs: usize, settings: &'a Settings<'a>, all_shares: bool) -> Self {
+    fn of(runs: usize, settings: &'a Settings<'a>, kept: Kept) -> Self {
         let (unfinished, aside) = (AtomicUsize::new(runs), AtomicUsize::new(0));
-        Self { settings, done: AtomicU64::new(0), unfinished, aside, all_shares }
+        Self { settings, done: AtomicU64::new(0), unfinished, aside, kept }
     }
 
     /// Whether a thread is idle, which is then taken to record.
@@ -258,7 +259,7 @@ fn record<const M: usize>(
     recording: &Recording<'_>,
     run: impl FnOnce(&mut Deferred<'_, M, Recorders<M>>, Options<'_>) -> Result<Outcome, SimError>,
 ) -> Result<Recorded, RunError> {
-    let Recording { settings, done, all_shares, .. } = recording;
+    let &Recording { settings, ref done, kept: wanted, .. } = recording;
     let failed = |error| RunError::Sim { scheduler: spec.to_string(), error };
     let mut seen = 0;
     let mut report = |tally: &dovetail_sim::Tally| {
@@ -274,9 +275,12 @@ fn record<const M: usize>(
         cancel: Some(settings.cancel),
         progress: Some(&mut report),
     };
-    let gini = workload.flows.len() <= MOST_GINI_FLOWS;
-    let metrics =
-        MetricsOptions { interval: scenario.interval(), all_shares: *all_shares, gini, ..MetricsOptions::default() };
+    let metrics = MetricsOptions {
+        interval: scenario.interval(),
+        all_shares: wanted == Kept::All,
+        gini: wanted != Kept::Little && workload.flows.len() <= MOST_GINI_FLOWS,
+        ..MetricsOptions::default()
+    };
     let kept = (PacketLog::new(settings.packet_log), Entrances::new(settings.packet_log));
     let own = own_parts(&scenario.names_in_values().number_all(spec)?, workload);
     let watch = Watch::new(workload, pipeline, &promises(spec, &changes), &own);

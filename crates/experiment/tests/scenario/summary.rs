@@ -1,5 +1,10 @@
 //! The JSON summary: what it holds, and that its numbers add up.
 
+use std::sync::atomic::AtomicBool;
+
+use dovetail_experiment::compare::{Kept, Settings, compare_each};
+use dovetail_experiment::summary::{Summary, Told};
+use dovetail_sched::Spec;
 use serde_json::Value;
 
 use crate::support::{read, summary};
@@ -168,4 +173,39 @@ fn the_documents_head_says_what_came_in() {
     assert_eq!((number(scenario, "interval_s"), &scenario["capture"]), (0.02, &Value::Null));
     let weights: Vec<f64> = json["runs"][0]["flows"].as_array().unwrap().iter().map(|f| number(f, "weight")).collect();
     assert_eq!(weights, [1.0, 1.0, 1.0, 3.0, 3.0, 1.0]);
+}
+
+/// What is said of runs under these schedulers of which this is kept.
+fn told(schedulers: &[&str], kept: Kept, threads: usize) -> Value {
+    let scenario = read(ALL_FATES);
+    let specs: Vec<Spec> = schedulers.iter().map(|spec| spec.parse().unwrap()).collect();
+    let settings = Settings { threads, cancel: &AtomicBool::new(false), progress: &|_| {}, packet_log: 0 };
+    let tell = |run| Told::new(&run, kept != Kept::Little);
+    let runs = compare_each(&scenario, &specs, &settings, kept, tell).unwrap_or_else(|e| panic!("{e}"));
+    serde_json::to_value(Summary::of(&scenario, runs)).unwrap()
+}
+
+#[test]
+fn threads_change_nothing_be_there_one_for_each_run_or_more_or_fewer() {
+    for schedulers in [&SCHEDULERS[..1], &SCHEDULERS[3..], &SCHEDULERS] {
+        let one = told(schedulers, Kept::All, 1);
+        for threads in [2, 3, 9] {
+            assert!(told(schedulers, Kept::All, threads) == one, "{schedulers:?} on {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn whoever_keeps_little_does_without_flows_and_the_gini_index_only() {
+    let all = told(&SCHEDULERS, Kept::All, 2);
+    assert!(told(&SCHEDULERS, Kept::Flows, 2) == all);
+    let mut without = all;
+    for run in without["runs"].as_array_mut().unwrap() {
+        run["flows"] = Value::Array(Vec::new());
+        for name in ["cpu", "link"] {
+            let gini = run["resources"][name]["gini_s"].take();
+            assert!(number(&gini, "max") > 0.0, "{gini}");
+        }
+    }
+    assert_eq!(told(&SCHEDULERS, Kept::Little, 2), without);
 }
