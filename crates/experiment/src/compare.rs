@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dovetail_sched::composition::parts;
 use dovetail_sched::promise::Alpha;
@@ -21,14 +21,14 @@ use crate::check::{check_over, has_parameter, of_spec, shape};
 use crate::entrances::Entrances;
 pub use crate::memory::Kept;
 use crate::memory::Load;
-use crate::parallel::in_parallel;
+use crate::parallel::{Threads, in_parallel};
 use crate::recorded::{MOST_GINI_FLOWS, Recorded, recorded};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::steered::Steering;
 
 /// How a comparison is carried out; nothing here changes its results.
 pub struct Settings<'a> {
-    /// Threads to use, at least 1: one for each run, and those that would be idle record runs.
+    /// Threads to use, at least 1. One that no run needs records what another one runs.
     pub threads: usize,
     /// When it becomes true, the comparison ends with [`RunError::Cancelled`].
     pub cancel: &'a AtomicBool,
@@ -148,8 +148,8 @@ pub trait Own {
     fn build<const M: usize>(&self) -> Box<dyn Scheduler<M, u32>>;
 }
 
-/// Put the scenario's input through a scheduler of the caller's own, on the calling thread. It takes none of the
-/// scenario's parameter changes.
+/// Put the scenario's input through a scheduler of the caller's own, which stays on the calling thread. It takes none
+/// of the scenario's parameter changes.
 ///
 /// # Errors
 /// The run fails, or is cancelled.
@@ -191,7 +191,7 @@ fn compare_over<const M: usize>(
     let one = |&(place, spec): &(usize, &Spec)| {
         let run = run_one(scenario, &workload, &pipeline, spec, &recording)?;
         put(place, run);
-        recording.unfinished.fetch_sub(1, Ordering::Relaxed);
+        recording.threads.give_back();
         Ok(())
     };
     let results = in_parallel(settings.threads, settings.cancel, &places, one);
@@ -225,25 +225,15 @@ struct Recording<'a> {
     settings: &'a Settings<'a>,
     /// Packets that arrived so far in all runs.
     done: AtomicU64,
-    /// Runs under way or to come.
-    unfinished: AtomicUsize,
-    /// Threads that only record.
-    aside: AtomicUsize,
+    /// Each run has one.
+    threads: Threads,
     /// What of a run is wanted.
     kept: Kept,
 }
 
 impl<'a> Recording<'a> {
     fn of(runs: usize, settings: &'a Settings<'a>, kept: Kept) -> Self {
-        let (unfinished, aside) = (AtomicUsize::new(runs), AtomicUsize::new(0));
-        Self { settings, done: AtomicU64::new(0), unfinished, aside, kept }
-    }
-
-    /// Whether a thread is idle, which is then taken to record.
-    fn take_thread(&self) -> bool {
-        let runs = self.unfinished.load(Ordering::Relaxed);
-        let one_more = |aside: usize| (runs + aside < self.settings.threads).then_some(aside + 1);
-        self.aside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
+        Self { settings, done: AtomicU64::new(0), threads: Threads::new(settings.threads, runs), kept }
     }
 }
 
@@ -256,10 +246,9 @@ fn record<const M: usize>(
     workload: &Workload<M>,
     pipeline: &Pipeline<M>,
     spec: &Spec,
-    recording: &Recording<'_>,
-    run: impl FnOnce(&mut Deferred<'_, M, Recorders<M>>, Options<'_>) -> Result<Outcome, SimError>,
+    &Recording { settings, ref done, ref threads, kept: wanted }: &Recording<'_>,
+    run: impl FnOnce(&mut Deferred<'_, '_, M, Recorders<M>>, Options<'_>) -> Result<Outcome, SimError>,
 ) -> Result<Recorded, RunError> {
-    let &Recording { settings, ref done, kept: wanted, .. } = recording;
     let failed = |error| RunError::Sim { scheduler: spec.to_string(), error };
     let mut seen = 0;
     let mut report = |tally: &dovetail_sim::Tally| {
@@ -285,14 +274,15 @@ fn record<const M: usize>(
     let own = own_parts(&scenario.names_in_values().number_all(spec)?, workload);
     let watch = Watch::new(workload, pipeline, &promises(spec, &changes), &own);
     let mut recorder = (Metrics::new(workload, pipeline, metrics), (kept, watch));
-    let aside = Cell::new(false);
+    let taken = Cell::new(false);
     let take_thread = || {
-        aside.set(recording.take_thread());
-        aside.get()
+        taken.set(threads.take());
+        taken.get()
     };
-    let take_thread: Option<&dyn Fn() -> bool> = if settings.threads > 1 { Some(&take_thread) } else { None };
-    let outcome = deferred(&mut recorder, take_thread, |recorder| run(recorder, options));
-    recording.aside.fetch_sub(usize::from(aside.get()), Ordering::Relaxed);
+    let outcome = deferred(&mut recorder, &take_thread, |recorder| run(recorder, options));
+    if taken.get() {
+        threads.give_back();
+    }
     let outcome = outcome.map_err(failed)?;
     if outcome.end == End::Cancelled {
         return Err(RunError::Cancelled);

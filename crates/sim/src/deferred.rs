@@ -1,4 +1,4 @@
-//! A run and what records it, on two threads.
+//! What records a run hears of it later, if need be on a thread of its own.
 
 use std::mem;
 use std::panic::resume_unwind;
@@ -18,21 +18,21 @@ const BATCH: usize = 2048;
 const BATCHES: usize = 3;
 
 /// What `run` gives, while `recorder` hears of it later: after every few thousand events on this thread, and on a
-/// thread of its own once `take_thread`, asked each time, says yes. It is not asked again then, and not at all if the
-/// system grants no thread. When this returns the recorder has heard everything, in the same order as by itself.
+/// thread of its own once `take_thread`, asked each time until then, says yes. If the system grants no thread then, it
+/// stays on this one. When this returns it has heard everything, in the same order as by itself.
 ///
-/// Costs 64 bytes written and read for each event with two resources, and 384 KB of memory (128 KB on one thread).
+/// Costs 64 bytes written and read for each event with two resources, and 128 KB of memory, 384 KB on two threads.
 ///
 /// # Panics
-/// The run or the recorder does.
+/// The run does; or the recorder, which on a thread of its own shows only when the run is over.
 pub fn deferred<const M: usize, R: Recorder<M> + Send, T>(
     recorder: &mut R,
-    take_thread: Option<&dyn Fn() -> bool>,
-    run: impl FnOnce(&mut Deferred<'_, M, R>) -> T,
+    take_thread: &dyn Fn() -> bool,
+    run: impl FnOnce(&mut Deferred<'_, '_, M, R>) -> T,
 ) -> T {
     thread::scope(|scope| {
-        let aside = take_thread.and_then(|take_thread| Aside::new(scope, take_thread));
-        let mut deferred = Deferred { batch: Batch::new(), here: Some(recorder), aside, ended: None };
+        let hears = Hears::Here { recorder, take_thread: Some(take_thread) };
+        let mut deferred = Deferred { batch: Batch::new(), hears, scope, ended: None };
         let result = run(&mut deferred);
         deferred.finish();
         result
@@ -40,15 +40,22 @@ pub fn deferred<const M: usize, R: Recorder<M> + Send, T>(
 }
 
 /// Writes down what happens for a recorder that hears of it later; see [`deferred`].
-pub struct Deferred<'a, const M: usize, R> {
+pub struct Deferred<'scope, 'env, const M: usize, R> {
     batch: Batch<M>,
-    /// While it hears on this thread.
-    here: Option<&'a mut R>,
-    aside: Option<Aside<'a, M, R>>,
+    hears: Hears<'scope, M, R>,
+    scope: &'scope Scope<'scope, 'env>,
     ended: Option<Time>,
 }
 
-impl<const M: usize, R: Recorder<M>> Deferred<'_, M, R> {
+/// Where the recorder is.
+enum Hears<'scope, const M: usize, R> {
+    /// On the run's thread. Asks for one of its own as long as none was granted or failed to start.
+    Here { recorder: &'scope mut R, take_thread: Option<&'scope dyn Fn() -> bool> },
+    /// On a thread of its own.
+    Aside(Aside<'scope, M, R>),
+}
+
+impl<'scope, const M: usize, R: Recorder<M> + Send> Deferred<'scope, '_, M, R> {
     #[inline(always)]
     fn note(&mut self, now: Time, packet: &SimPacket<M>, server: u32, what: What) {
         self.batch.events.push(Event { now, packet: *packet, server, what });
@@ -58,30 +65,33 @@ impl<const M: usize, R: Recorder<M>> Deferred<'_, M, R> {
         }
     }
 
-    /// Move the recorder to its own thread, if it may go and has not gone.
+    /// Move the recorder to a thread of its own, if it may have one.
     #[cold]
     fn go_aside(&mut self) {
-        if let (Some(_), Some(aside)) = (&self.here, &self.aside)
-            && (aside.take_thread)()
-        {
-            self.here.take().map(|recorder| aside.lend.send(recorder));
+        let Hears::Here { take_thread, .. } = &mut self.hears else { return };
+        if !take_thread.is_some_and(|take| take()) {
+            return;
+        }
+        *take_thread = None;
+        let Some((aside, lend)) = Aside::start(self.scope) else { return };
+        if let Hears::Here { recorder, .. } = mem::replace(&mut self.hears, Hears::Aside(aside)) {
+            _ = lend.send(recorder);
         }
     }
 
     #[cold]
     fn hand_over(&mut self) {
-        match (&mut self.here, &mut self.aside) {
-            (Some(recorder), _) => self.batch.tell(*recorder),
-            (None, Some(aside)) => aside.hand_over(&mut self.batch),
-            (None, None) => {}
+        match &mut self.hears {
+            Hears::Here { recorder, .. } => self.batch.tell(*recorder),
+            Hears::Aside(aside) => aside.take(&mut self.batch),
         }
     }
 
     fn finish(mut self) {
         self.hand_over();
-        let recorder = match (self.here, self.aside) {
-            (None, Some(aside)) => aside.join(),
-            (here, _) => here,
+        let recorder = match self.hears {
+            Hears::Here { recorder, .. } => Some(recorder),
+            Hears::Aside(aside) => aside.join(),
         };
         if let Some((recorder, ended)) = recorder.zip(self.ended) {
             recorder.ended(ended);
@@ -89,20 +99,18 @@ impl<const M: usize, R: Recorder<M>> Deferred<'_, M, R> {
     }
 }
 
-/// A thread that waits for the recorder, then for batches for it.
-struct Aside<'a, const M: usize, R> {
-    take_thread: &'a dyn Fn() -> bool,
-    lend: SyncSender<&'a mut R>,
+/// The recorder's own thread.
+struct Aside<'scope, const M: usize, R> {
     full: SyncSender<Batch<M>>,
     emptied: Receiver<Batch<M>>,
     /// Batches that there are.
     made: usize,
-    thread: ScopedJoinHandle<'a, Option<&'a mut R>>,
+    thread: ScopedJoinHandle<'scope, Option<&'scope mut R>>,
 }
 
-impl<'a, const M: usize, R: Recorder<M> + Send> Aside<'a, M, R> {
-    /// `None` if the system grants no thread.
-    fn new(scope: &'a Scope<'a, '_>, take_thread: &'a dyn Fn() -> bool) -> Option<Self> {
+impl<'scope, const M: usize, R: Recorder<M> + Send> Aside<'scope, M, R> {
+    /// With the place where the recorder is expected first; `None` if the system grants no thread.
+    fn start(scope: &'scope Scope<'scope, '_>) -> Option<(Self, SyncSender<&'scope mut R>)> {
         let (lend, lent) = sync_channel::<&mut R>(1);
         let (full, filled) = sync_channel::<Batch<M>>(BATCHES);
         let (empty, emptied) = sync_channel(BATCHES);
@@ -116,13 +124,11 @@ impl<'a, const M: usize, R: Recorder<M> + Send> Aside<'a, M, R> {
             Some(recorder)
         };
         let thread = thread::Builder::new().name("record".into()).spawn_scoped(scope, hear).ok()?;
-        Some(Self { take_thread, lend, full, emptied, made: 1, thread })
+        Some((Self { full, emptied, made: 1, thread }, lend))
     }
-}
 
-impl<'a, const M: usize, R> Aside<'a, M, R> {
     /// Take the batch, and put an empty one in its place.
-    fn hand_over(&mut self, batch: &mut Batch<M>) {
+    fn take(&mut self, batch: &mut Batch<M>) {
         let next = if self.made < BATCHES { None } else { self.emptied.recv().ok() };
         self.made += usize::from(next.is_none());
         // Nobody listens after a panic there, which `join` passes on.
@@ -130,13 +136,13 @@ impl<'a, const M: usize, R> Aside<'a, M, R> {
     }
 
     /// The recorder, once it has heard everything.
-    fn join(self) -> Option<&'a mut R> {
-        drop((self.lend, self.full, self.emptied));
+    fn join(self) -> Option<&'scope mut R> {
+        drop((self.full, self.emptied));
         self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
 
-impl<const M: usize, R: Recorder<M>> Recorder<M> for Deferred<'_, M, R> {
+impl<const M: usize, R: Recorder<M> + Send> Recorder<M> for Deferred<'_, '_, M, R> {
     #[inline]
     fn admitted(&mut self, now: Time, packet: &SimPacket<M>) {
         self.note(now, packet, 0, What::Admitted);

@@ -33,17 +33,31 @@ impl<'a> Comparer<'a> {
         specs: &[Spec],
         keep: impl Fn(&Recorded) -> T + Sync,
     ) -> Result<Vec<T>, AdviseError> {
+        self.each_on(self.settings.threads, scenario, specs, keep)
+    }
+
+    fn each_on<T: Send>(
+        &self,
+        threads: usize,
+        scenario: &Scenario,
+        specs: &[Spec],
+        keep: impl Fn(&Recorded) -> T + Sync,
+    ) -> Result<Vec<T>, AdviseError> {
         let seen = AtomicU64::new(0);
         let progress = |packets: u64| {
             let more = packets.saturating_sub(seen.fetch_max(packets, Ordering::Relaxed));
             (self.settings.progress)(self.packets.fetch_add(more, Ordering::Relaxed) + more);
         };
-        let settings = Settings { progress: &progress, ..*self.settings };
+        let settings = Settings { threads, progress: &progress, ..*self.settings };
         Ok(compare_each(scenario, specs, &settings, Kept::Little, |run| keep(&run))?)
     }
 
     fn points(&self, scenario: &Scenario, specs: &[Spec]) -> Result<Vec<Point>, AdviseError> {
-        self.each(scenario, specs, |recorded| Point::of(recorded, &Run::new(recorded)))
+        self.points_on(self.settings.threads, scenario, specs)
+    }
+
+    fn points_on(&self, threads: usize, scenario: &Scenario, specs: &[Spec]) -> Result<Vec<Point>, AdviseError> {
+        self.each_on(threads, scenario, specs, |recorded| Point::of(recorded, &Run::new(recorded)))
     }
 }
 
@@ -70,16 +84,17 @@ pub(super) fn varied(
     comparer: &Comparer<'_>,
     count: usize,
 ) -> Result<Runs, AdviseError> {
+    // Few schedulers would leave threads idle.
+    let settings = comparer.settings;
+    let at_a_time = if specs.len() < settings.threads { settings.threads.min(count).max(1) } else { 1 };
     let run = |number: usize| {
         let again = again(scenario, chance, number)?;
         let load = if chance == Chance::Loads { LOADS[number] } else { 1.0 };
-        comparer.points(&again.varied(Variation { load: variation.load * load, ..variation }), specs)
+        let varied = again.varied(Variation { load: variation.load * load, ..variation });
+        comparer.points_on(settings.threads / at_a_time, &varied, specs)
     };
-    // Few schedulers would leave threads idle.
-    let settings = comparer.settings;
-    let threads = if specs.len() < settings.threads { settings.threads } else { 1 };
     let numbers: Vec<usize> = (0..count).collect();
-    let runs = in_parallel(threads, settings.cancel, &numbers, |&number| run(number));
+    let runs = in_parallel(at_a_time, settings.cancel, &numbers, |&number| run(number));
     let runs = runs.into_iter().map(|run| run.unwrap_or(Err(RunError::Cancelled.into())));
     Ok(Runs::new(runs.collect::<Result<_, _>>()?, chance))
 }
