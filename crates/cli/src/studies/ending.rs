@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_millis(600);
 /// undone.
 pub fn end_on_interrupt() -> &'static AtomicBool {
     let cancelled = terminal::on_interrupt();
-    std::thread::spawn(|| {
+    let watch = || {
         // Nobody ever sends.
         let (_sender, never) = std::sync::mpsc::channel::<()>();
         while !cancelled.load(Ordering::Relaxed) {
@@ -44,7 +44,9 @@ pub fn end_on_interrupt() -> &'static AtomicBool {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).take();
         let _ = kept.map_or(Failure::Interrupted, Failure::Paused).report();
         std::process::exit(130);
-    });
+    };
+    // Where the system grants no thread, work that looks at the flag still ends.
+    _ = std::thread::Builder::new().name("interrupt".into()).spawn(watch);
     cancelled
 }
 
