@@ -303,7 +303,7 @@ pub struct Interval {
     /// Integral of the fair dominant share of a flow of weight 1, seconds.
     pub fair: f64,
     /// The Gini index of each resource against an ideal fluid at the interval's end, seconds; `None` with more than
-    /// [`MOST_GINI_FLOWS`] flows.
+    /// [`MOST_GINI_FLOWS`] flows, and where [little is kept](crate::compare::Kept::Little).
     pub gini: Option<Vec<f64>>,
     /// The flows that had packets in the system; of a run by [`compare_each`](crate::compare::compare_each) only those
     /// that had throughout the full interval.
