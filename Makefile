@@ -27,7 +27,7 @@ test: rust
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy -p dovetail-cli --no-default-features --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
-	$(CARGO) run --quiet --locked -p dovetail-checks -- --no-fail-fast
+	$(CARGO) run --quiet --locked -p dovetail-checks
 
 # The outputs and pictures that README and book show, written anew. The tests compare them.
 documents: rust

@@ -7,9 +7,10 @@
 //! tests: 1234 ran, 12 left out: 3 needs tshark, 9 a long search
 //! ```
 //!
-//! Arguments are handed on to `cargo test`.
+//! A failure keeps no other test from running. Arguments are handed on to `cargo test`.
 
 mod counted;
+mod programs;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, ExitCode, Stdio};
@@ -32,27 +33,30 @@ const NEEDS: [(&str, Has); 6] = [
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let mut counted = Counted::default();
-    let all = ["--workspace", "--locked"].map(str::to_string);
-    let mut whole = all.clone().to_vec();
-    whole.extend(arguments.iter().cloned());
-    let mut passed = test(&whole, &mut counted, true);
+    let mut passed = programs::pass(&arguments, &mut counted);
+    passed &= test(&arguments, &["--doc"], &mut counted);
     let able: Vec<&str> = NEEDS.iter().filter(|(_, here)| here()).map(|(need, _)| *need).collect();
     let more = counted.left_out_for(&able);
     if passed && !more.is_empty() {
-        let tests = ["--lib", "--bins", "--tests"].map(str::to_string);
-        let mut rest = [all.to_vec(), tests.to_vec(), arguments].concat();
-        rest.extend(["--", "--ignored", "--exact"].map(str::to_string));
-        rest.extend(more);
-        passed = test(&rest, &mut counted, false);
+        // One program after another: these tests make namespaces, and some look at clocks.
+        let mut rest = vec!["--lib", "--bins", "--tests", "--", "--ignored", "--exact"];
+        rest.extend(more.iter().map(String::as_str));
+        passed = test(&arguments, &rest, &mut counted);
     }
     println!("{counted}");
     if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Whether these tests pass. Programs of which none runs are told of only if `all` are to run.
-fn test(arguments: &[String], counted: &mut Counted, all: bool) -> bool {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let child = Command::new(cargo).arg("test").args(arguments).stdout(Stdio::piped()).spawn();
+/// `cargo test` of the whole workspace.
+fn cargo_test(arguments: &[String]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["test", "--workspace", "--locked"]).args(arguments).stdout(Stdio::piped());
+    command
+}
+
+/// Whether these tests pass, as cargo runs them. Programs of which none runs are not told of.
+fn test(arguments: &[String], which: &[&str], counted: &mut Counted) -> bool {
+    let child = cargo_test(arguments).arg("--no-fail-fast").args(which).spawn();
     let mut child = match child {
         Ok(child) => child,
         Err(error) => {
@@ -62,7 +66,7 @@ fn test(arguments: &[String], counted: &mut Counted, all: bool) -> bool {
     };
     for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok) {
         counted.line(&line);
-        if all || !(line.is_empty() || line == "running 0 tests" || line.starts_with("test result: ok. 0 passed")) {
+        if !(line.is_empty() || line == "running 0 tests" || line.starts_with("test result: ok. 0 passed")) {
             // Whoever reads no longer what is said may still want the exit code.
             let _ = writeln!(std::io::stdout(), "{line}");
         }

@@ -7,6 +7,7 @@
 //! }
 //! ```
 
+mod allocator;
 mod args;
 mod calibrate;
 mod checks;
@@ -37,6 +38,7 @@ use failure::Failure;
 
 /// The program: does what its arguments say, with these schedulers in the catalogue beside its own.
 pub fn run(additions: &[Addition]) -> ExitCode {
+    allocator::give_back_large_blocks();
     if let Err(why) = register(additions) {
         return Failure::input(why).report();
     }

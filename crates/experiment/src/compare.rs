@@ -237,9 +237,6 @@ impl<'a> Recording<'a> {
     }
 }
 
-/// What hears of a run.
-type Recorders<const M: usize> = (Metrics<M>, ((PacketLog<M>, Entrances), Watch<M>));
-
 /// Record what `run` does, of the scheduler that `spec` names.
 fn record<const M: usize>(
     scenario: &Scenario,
@@ -247,7 +244,7 @@ fn record<const M: usize>(
     pipeline: &Pipeline<M>,
     spec: &Spec,
     &Recording { settings, ref done, ref threads, kept: wanted }: &Recording<'_>,
-    run: impl FnOnce(&mut Deferred<'_, '_, M, Recorders<M>>, Options<'_>) -> Result<Outcome, SimError>,
+    run: impl FnOnce(&mut Deferred<'_, M>, Options<'_>) -> Result<Outcome, SimError>,
 ) -> Result<Recorded, RunError> {
     let failed = |error| RunError::Sim { scheduler: spec.to_string(), error };
     let mut seen = 0;

@@ -35,6 +35,7 @@ pub mod drq;
 mod error;
 pub mod fluid;
 pub mod head;
+mod instances;
 pub mod tradeoff;
 
 pub use error::ModelError;

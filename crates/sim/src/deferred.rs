@@ -25,93 +25,100 @@ const BATCHES: usize = 3;
 ///
 /// # Panics
 /// The run does; or the recorder, which on a thread of its own shows only when the run is over.
-pub fn deferred<const M: usize, R: Recorder<M> + Send, T>(
-    recorder: &mut R,
+pub fn deferred<const M: usize, T>(
+    recorder: &mut (dyn Recorder<M> + Send),
     take_thread: &dyn Fn() -> bool,
-    run: impl FnOnce(&mut Deferred<'_, '_, M, R>) -> T,
+    run: impl FnOnce(&mut Deferred<'_, M>) -> T,
 ) -> T {
     thread::scope(|scope| {
-        let hears = Hears::Here { recorder, take_thread: Some(take_thread) };
-        let mut deferred = Deferred { batch: Batch::new(), hears, scope, ended: None };
+        let mut hears = Hears::Here { recorder, take_thread: Some(take_thread) };
+        let mut hand_over = |batch: &mut Batch<M>| {
+            hears.go_aside(scope);
+            hears.take(batch);
+        };
+        let mut deferred = Deferred { batch: Batch::new(), hand_over: &mut hand_over, ended: None };
         let result = run(&mut deferred);
-        deferred.finish();
+        let Deferred { mut batch, ended, .. } = deferred;
+        hears.take(&mut batch);
+        hears.finish(ended);
         result
     })
 }
 
-/// Writes down what happens for a recorder that hears of it later; see [`deferred`].
-pub struct Deferred<'scope, 'env, const M: usize, R> {
+/// Writes down what happens for a recorder that hears of it later; see [`deferred`]. A simulation is compiled once for
+/// all these recorders.
+pub struct Deferred<'a, const M: usize> {
     batch: Batch<M>,
-    hears: Hears<'scope, M, R>,
-    scope: &'scope Scope<'scope, 'env>,
+    /// Empties a full one.
+    hand_over: &'a mut dyn FnMut(&mut Batch<M>),
     ended: Option<Time>,
 }
 
-/// Where the recorder is.
-enum Hears<'scope, const M: usize, R> {
-    /// On the run's thread. Asks for one of its own as long as none was granted or failed to start.
-    Here { recorder: &'scope mut R, take_thread: Option<&'scope dyn Fn() -> bool> },
-    /// On a thread of its own.
-    Aside(Aside<'scope, M, R>),
-}
-
-impl<'scope, const M: usize, R: Recorder<M> + Send> Deferred<'scope, '_, M, R> {
+impl<const M: usize> Deferred<'_, M> {
     #[inline(always)]
     fn note(&mut self, now: Time, packet: &SimPacket<M>, server: u32, what: What) {
         self.batch.events.push(Event { now, packet: *packet, server, what });
         if self.batch.events.len() == BATCH {
-            self.go_aside();
-            self.hand_over();
+            (self.hand_over)(&mut self.batch);
         }
     }
+}
 
+/// Where the recorder is.
+enum Hears<'scope, const M: usize> {
+    /// On the run's thread. Asks for one of its own as long as none was granted or failed to start.
+    Here { recorder: Lent<'scope, M>, take_thread: Option<&'scope dyn Fn() -> bool> },
+    /// On a thread of its own.
+    Aside(Aside<'scope, M>),
+}
+
+type Lent<'scope, const M: usize> = &'scope mut (dyn Recorder<M> + Send);
+
+impl<'scope, const M: usize> Hears<'scope, M> {
     /// Move the recorder to a thread of its own, if it may have one.
-    #[cold]
-    fn go_aside(&mut self) {
-        let Hears::Here { take_thread, .. } = &mut self.hears else { return };
+    fn go_aside(&mut self, scope: &'scope Scope<'scope, '_>) {
+        let Self::Here { take_thread, .. } = self else { return };
         if !take_thread.is_some_and(|take| take()) {
             return;
         }
         *take_thread = None;
-        let Some((aside, lend)) = Aside::start(self.scope) else { return };
-        if let Hears::Here { recorder, .. } = mem::replace(&mut self.hears, Hears::Aside(aside)) {
+        let Some((aside, lend)) = Aside::start(scope) else { return };
+        if let Self::Here { recorder, .. } = mem::replace(self, Self::Aside(aside)) {
             _ = lend.send(recorder);
         }
     }
 
-    #[cold]
-    fn hand_over(&mut self) {
-        match &mut self.hears {
-            Hears::Here { recorder, .. } => self.batch.tell(*recorder),
-            Hears::Aside(aside) => aside.take(&mut self.batch),
+    fn take(&mut self, batch: &mut Batch<M>) {
+        match self {
+            Self::Here { recorder, .. } => batch.tell(*recorder),
+            Self::Aside(aside) => aside.take(batch),
         }
     }
 
-    fn finish(mut self) {
-        self.hand_over();
-        let recorder = match self.hears {
-            Hears::Here { recorder, .. } => Some(recorder),
-            Hears::Aside(aside) => aside.join(),
+    fn finish(self, ended: Option<Time>) {
+        let recorder = match self {
+            Self::Here { recorder, .. } => Some(recorder),
+            Self::Aside(aside) => aside.join(),
         };
-        if let Some((recorder, ended)) = recorder.zip(self.ended) {
+        if let Some((recorder, ended)) = recorder.zip(ended) {
             recorder.ended(ended);
         }
     }
 }
 
 /// The recorder's own thread.
-struct Aside<'scope, const M: usize, R> {
+struct Aside<'scope, const M: usize> {
     full: SyncSender<Batch<M>>,
     emptied: Receiver<Batch<M>>,
     /// Batches that there are.
     made: usize,
-    thread: ScopedJoinHandle<'scope, Option<&'scope mut R>>,
+    thread: ScopedJoinHandle<'scope, Option<Lent<'scope, M>>>,
 }
 
-impl<'scope, const M: usize, R: Recorder<M> + Send> Aside<'scope, M, R> {
+impl<'scope, const M: usize> Aside<'scope, M> {
     /// With the place where the recorder is expected first; `None` if the system grants no thread.
-    fn start(scope: &'scope Scope<'scope, '_>) -> Option<(Self, SyncSender<&'scope mut R>)> {
-        let (lend, lent) = sync_channel::<&mut R>(1);
+    fn start(scope: &'scope Scope<'scope, '_>) -> Option<(Self, SyncSender<Lent<'scope, M>>)> {
+        let (lend, lent) = sync_channel::<Lent<'scope, M>>(1);
         let (full, filled) = sync_channel::<Batch<M>>(BATCHES);
         let (empty, emptied) = sync_channel(BATCHES);
         let hear = move || {
@@ -136,13 +143,13 @@ impl<'scope, const M: usize, R: Recorder<M> + Send> Aside<'scope, M, R> {
     }
 
     /// The recorder, once it has heard everything.
-    fn join(self) -> Option<&'scope mut R> {
+    fn join(self) -> Option<Lent<'scope, M>> {
         drop((self.full, self.emptied));
         self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
 
-impl<const M: usize, R: Recorder<M> + Send> Recorder<M> for Deferred<'_, '_, M, R> {
+impl<const M: usize> Recorder<M> for Deferred<'_, M> {
     #[inline]
     fn admitted(&mut self, now: Time, packet: &SimPacket<M>) {
         self.note(now, packet, 0, What::Admitted);
@@ -228,7 +235,7 @@ impl<const M: usize> Batch<M> {
     }
 
     /// Tell it all, and forget it.
-    fn tell(&mut self, recorder: &mut impl Recorder<M>) {
+    fn tell(&mut self, recorder: &mut dyn Recorder<M>) {
         let mut predictions = self.predictions.drain(..);
         for Event { now, packet, server, what } in self.events.drain(..) {
             match what {

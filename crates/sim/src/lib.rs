@@ -38,6 +38,7 @@ mod costs;
 mod deferred;
 mod engine;
 mod error;
+mod instances;
 mod job;
 pub mod network;
 mod pipeline;

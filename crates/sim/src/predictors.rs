@@ -36,18 +36,13 @@ enum Told {
 
 impl<const M: usize> Predictors<M> {
     pub fn new(flows: &[Flow<M>]) -> Self {
-        let mut own = Self {
-            flows: Vec::with_capacity(flows.len()),
-            estimators: Vec::new(),
-            resizes: Vec::new(),
-            kept: Vec::new(),
-        };
-        for (index, flow) in (0..).zip(flows) {
-            let told = std::array::from_fn(|r| own.told(r, index, flow));
-            own.flows.push(told);
-        }
-        if own.flows.iter().flatten().all(|told| matches!(told, Told::Truth)) {
-            own.flows = Vec::new();
+        let mut own = Self { flows: Vec::new(), estimators: Vec::new(), resizes: Vec::new(), kept: Vec::new() };
+        if flows.iter().flat_map(|flow| &flow.estimate).any(Estimate::predicts) {
+            own.flows.reserve_exact(flows.len());
+            for (index, flow) in (0..).zip(flows) {
+                let told = std::array::from_fn(|r| own.told(r, index, flow));
+                own.flows.push(told);
+            }
         }
         own
     }

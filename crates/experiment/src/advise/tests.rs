@@ -19,7 +19,7 @@ fn advice_for(text: &str, goals: &[Goal]) -> Result<Advice, String> {
 
 /// One group needs the CPU, the other the link: the CPU is short, and it is the one's share that efficiency gives away.
 const COMPLEMENTARY: &str = r#"
-    until = "2 s"
+    until = "500 ms"
     [[resource]]
     name = "cpu"
     [[resource]]

@@ -80,7 +80,7 @@ fn tell(recorder: &mut impl Recorder<2>, events: u64) {
 fn later<R: Recorder<2> + Send, T>(
     recorder: &mut R,
     from: Option<usize>,
-    run: impl FnOnce(&mut Deferred<'_, '_, 2, R>) -> T,
+    run: impl FnOnce(&mut Deferred<'_, 2>) -> T,
 ) -> T {
     let asked = Cell::new(0);
     let take_thread = || {
