@@ -35,6 +35,7 @@ pub mod drq;
 mod error;
 pub mod fluid;
 pub mod head;
+#[cfg(all(debug_assertions, not(test)))]
 mod instances;
 pub mod tradeoff;
 

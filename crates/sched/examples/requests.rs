@@ -4,7 +4,7 @@ use dovetail_sched::{FlowConfig, Next, Packet, Progress, Shape, SpecError, build
 use dovetail_units::{Duration, ResourceVec, Time};
 
 fn main() -> Result<(), SpecError> {
-    let mut scheduler = build::<2, &str>(&"drfq".parse()?, Shape::default())?;
+    let mut scheduler = build::<2, usize>(&"drfq".parse()?, Shape::default())?;
     let chat = scheduler.add_flow(FlowConfig::default());
     let batch = scheduler.add_flow(FlowConfig::default());
 
@@ -18,14 +18,14 @@ fn main() -> Result<(), SpecError> {
         (chat, ms(20, 60), "chat 2"),
     ];
     let mut now = Time::ZERO;
-    for (flow, cost, payload) in requests {
+    for (payload, &(flow, cost, name)) in requests.iter().enumerate() {
         if let Err(refused) = scheduler.enqueue(now, Packet { flow, size: 1, cost, payload }) {
-            println!("{} is refused: {}", refused.payload, refused.reason.name());
+            println!("{name} is refused: {}", refused.reason.name());
         }
     }
     // One request at a time, to keep the example short: serve it, then report what it really took.
     while let Next::Serve(mut served) = scheduler.next(now) {
-        println!("{now}: {}", served.payload);
+        println!("{now}: {}", requests[served.payload].2);
         let took = served.ticket.charged();
         for stage in 0..2 {
             now += took[stage];

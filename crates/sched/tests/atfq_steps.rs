@@ -23,7 +23,7 @@ fn count<R>(most: &mut u64, call: impl FnOnce() -> R) -> R {
 /// All flows become backlogged, are served, measured as longer or shorter than estimated, and removed in the middle of
 /// it.
 fn longest(spec: &str, flows: usize) -> Most {
-    let mut scheduler: Box<dyn Scheduler<2, ()>> = build(&spec.parse().unwrap(), Shape::default()).unwrap();
+    let mut scheduler: Box<dyn Scheduler<2, u32>> = build(&spec.parse().unwrap(), Shape::default()).unwrap();
     let mut most = Most::default();
     let mut state = 1u64;
     let mut random = move |below: u64| {
@@ -33,7 +33,7 @@ fn longest(spec: &str, flows: usize) -> Most {
     let ids: Vec<FlowId> = (0..flows).map(|_| scheduler.add_flow(FlowConfig::default())).collect();
     for &flow in ids.iter().chain(&ids) {
         let cost = ResourceVec::from_nanos([1 + random(1000), 1 + random(1000)]);
-        let packet = Packet { flow, size: 1, cost, payload: () };
+        let packet = Packet { flow, size: 1, cost, payload: 0 };
         assert!(count(&mut most.enqueue, || scheduler.enqueue(Time::ZERO, packet)).is_ok());
     }
     let mut inside: Vec<Ticket<2>> = Vec::new();
@@ -57,7 +57,7 @@ fn longest(spec: &str, flows: usize) -> Most {
         }
         if k % 3 == 0 {
             let flow = ids[random(flows as u64) as usize];
-            let _ = count(&mut most.remove, || scheduler.remove_flow(Time::ZERO, flow, &mut |()| ()));
+            let _ = count(&mut most.remove, || scheduler.remove_flow(Time::ZERO, flow, &mut |_| ()));
         }
     }
     most

@@ -5,7 +5,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 /// The first resource, which takes one packet at a time, and what entered it.
 struct Entrance<const M: usize> {
-    scheduler: Box<dyn Scheduler<M, usize>>,
+    scheduler: Box<dyn Scheduler<M, u32>>,
     flows: Vec<FlowId>,
     now: Time,
     /// Flow and nanosecond.
@@ -33,7 +33,8 @@ impl<const M: usize> Entrance<M> {
 
     fn offer(&mut self, flow: usize, cost: [u64; M], packets: usize) {
         for _ in 0..packets {
-            let packet = Packet { flow: self.flows[flow], size: 1, cost: ResourceVec::from_nanos(cost), payload: flow };
+            let packet =
+                Packet { flow: self.flows[flow], size: 1, cost: ResourceVec::from_nanos(cost), payload: flow as u32 };
             self.scheduler.enqueue(self.now, packet).unwrap();
         }
     }
@@ -44,8 +45,9 @@ impl<const M: usize> Entrance<M> {
         while self.now.as_nanos() < until {
             match self.scheduler.next(self.now) {
                 Next::Serve(mut served) => {
-                    self.entered.push((served.payload, self.now.as_nanos()));
-                    let [times, of] = self.takes[served.payload];
+                    let flow = served.payload as usize;
+                    self.entered.push((flow, self.now.as_nanos()));
+                    let [times, of] = self.takes[flow];
                     let used = served.ticket.charged().0.map(|t| Duration::from_nanos(t.as_nanos() * times / of));
                     if occupies {
                         self.now += used[0];
@@ -233,7 +235,7 @@ fn a_flow_that_was_away_has_neither_credit_nor_debt() {
 
 #[test]
 fn wrong_orders_are_refused_in_words() {
-    let refused = |spec: &str| build::<2, ()>(&spec.parse().unwrap(), Shape::default()).err().unwrap().to_string();
+    let refused = |spec: &str| build::<2, u32>(&spec.parse().unwrap(), Shape::default()).err().unwrap().to_string();
     assert_eq!(
         refused("drgps:order=wf2q"),
         "order=wf2q: expected finish (worst-case fair) or start (start-time tracking)"

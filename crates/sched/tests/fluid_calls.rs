@@ -13,7 +13,7 @@ const FLOWS: usize = 100_000;
 const MOST: u64 = 2 * 25 * (3 * 9 + 25);
 
 struct Counted {
-    scheduler: Box<dyn Scheduler<1, ()>>,
+    scheduler: Box<dyn Scheduler<1, u32>>,
     now: Time,
     /// Of the longest call since the last look, and of all calls, and how many these were.
     longest: u64,
@@ -27,7 +27,7 @@ impl Counted {
         Self { scheduler, now: Time::ZERO, longest: 0, all: 0, calls: 0 }
     }
 
-    fn call<T>(&mut self, call: impl FnOnce(&mut dyn Scheduler<1, ()>, Time) -> T) -> T {
+    fn call<T>(&mut self, call: impl FnOnce(&mut dyn Scheduler<1, u32>, Time) -> T) -> T {
         let before = steps::taken();
         let result = call(&mut *self.scheduler, self.now);
         let taken = steps::taken() - before;
@@ -36,7 +36,7 @@ impl Counted {
     }
 
     fn offer(&mut self, flow: FlowId, nanos: u64) {
-        let packet = Packet { flow, size: 100, cost: ResourceVec::from_nanos([nanos]), payload: () };
+        let packet = Packet { flow, size: 100, cost: ResourceVec::from_nanos([nanos]), payload: 0 };
         self.call(|s, now| s.enqueue(now, packet)).unwrap();
     }
 
@@ -103,7 +103,7 @@ fn no_call_is_long(spec: &str) {
     bench.serve_all(false);
     bench.now += Duration::from_millis(99);
     for flow in flows.drain(..) {
-        bench.call(|s, now| s.remove_flow(now, flow, &mut |()| ())).unwrap();
+        bench.call(|s, now| s.remove_flow(now, flow, &mut |_| ())).unwrap();
     }
     bench.longest(spec, "mass removal");
     for _ in 0..FLOWS / 10 {
@@ -111,7 +111,7 @@ fn no_call_is_long(spec: &str) {
         (0..3).for_each(|_| bench.offer(flow, 700));
         bench.call(|s, now| s.next(now));
         bench.now += Duration::from_nanos(700);
-        bench.call(|s, now| s.remove_flow(now, flow, &mut |()| ())).unwrap();
+        bench.call(|s, now| s.remove_flow(now, flow, &mut |_| ())).unwrap();
     }
     bench.longest(spec, "bursts of fresh flows");
     // One flow with many packets: its weight, and what the fluid does of it.

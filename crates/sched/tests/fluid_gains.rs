@@ -47,7 +47,7 @@ enum Sizes {
 }
 
 struct Play<const M: usize> {
-    scheduler: Box<dyn Scheduler<M, usize>>,
+    scheduler: Box<dyn Scheduler<M, u32>>,
     now: u64,
     random: Random,
     sizes: Sizes,
@@ -57,7 +57,7 @@ impl<const M: usize> Play<M> {
     /// Flow 0 is the attacker's.
     fn offer(&mut self, id: FlowId, flow: usize, time: u64, estimate: u64) {
         let cost = ResourceVec::from_nanos([(time * estimate / 16).max(1); M]);
-        let packet = Packet { flow: id, size: time as u32, cost, payload: flow };
+        let packet = Packet { flow: id, size: time as u32, cost, payload: flow as u32 };
         self.scheduler.enqueue(Time::from_nanos(self.now), packet).unwrap();
     }
 
@@ -113,8 +113,9 @@ fn gain<const M: usize>(spec: &str, attack: &Attack, sizes: Sizes, seed: u64) ->
                     service += if served.payload == 0 { time } else { 0 };
                 }
                 if served.payload > 0 {
-                    let time = play.time_of(served.payload - 1);
-                    play.offer(rivals[served.payload - 1], served.payload, time, 16);
+                    let flow = served.payload as usize;
+                    let time = play.time_of(flow - 1);
+                    play.offer(rivals[flow - 1], flow, time, 16);
                 }
             }
             Next::At(time) => play.now = time.as_nanos(),

@@ -11,9 +11,9 @@ const TAG_BITS: u32 = 12;
 
 /// One scheduler over some flows.
 struct Example {
-    scheduler: Box<dyn Scheduler<2, char>>,
+    scheduler: Box<dyn Scheduler<2, u32>>,
     flows: Vec<(char, FlowId)>,
-    in_service: Option<Served<2, char>>,
+    in_service: Option<Served<2, u32>>,
     served: usize,
 }
 
@@ -43,7 +43,7 @@ impl Example {
         self.flows.push((name, flow));
         for k in 0..count {
             let cost = ResourceVec::from_nanos(costs[k % costs.len()]);
-            self.scheduler.enqueue(Time::ZERO, Packet { flow, size: 100, cost, payload: name }).unwrap();
+            self.scheduler.enqueue(Time::ZERO, Packet { flow, size: 100, cost, payload: name.into() }).unwrap();
         }
     }
 
@@ -64,7 +64,7 @@ impl Example {
         }
         self.served += 1;
         self.in_service = Some(packet);
-        (packet.payload, packet.ticket.tags())
+        (char::from_u32(packet.payload).unwrap(), packet.ticket.tags())
     }
 }
 

@@ -273,7 +273,7 @@ fn a_flow_that_is_alone_has_a_few_packets_on_their_way() {
 
 #[test]
 fn wrong_parameters_are_explained() {
-    let error = |spec: &str| build::<2, ()>(&spec.parse().unwrap(), Shape::default()).err().unwrap().to_string();
+    let error = |spec: &str| build::<2, usize>(&spec.parse().unwrap(), Shape::default()).err().unwrap().to_string();
     assert_eq!(error("mr3:progress=maybe"), "progress=maybe: expected started | finished | none");
     assert_eq!(error("gmr3:largest=many"), "largest=many: expected a time such as 200 us");
     assert_eq!(error("mr3:largest=1 us"), "mr3 has no parameter \"largest\"; it has progress, newcomers");

@@ -38,6 +38,7 @@ mod costs;
 mod deferred;
 mod engine;
 mod error;
+#[cfg(all(debug_assertions, not(test)))]
 mod instances;
 mod job;
 pub mod network;

@@ -65,7 +65,7 @@ pub trait Meter {
 /// If `spec` is wrong.
 pub fn run<const M: usize>(spec: &str, flows: usize, turns: usize, meter: &mut dyn Meter) -> Result<(), String> {
     let spec: Spec = spec.parse().map_err(|e| format!("{spec}: {e}"))?;
-    let scheduler = build::<M, u64>(&spec, Shape { servers: M as u32 }).map_err(|e| e.to_string())?;
+    let scheduler = build::<M, u32>(&spec, Shape { servers: M as u32 }).map_err(|e| e.to_string())?;
     let entry = find(&spec.name).ok_or_else(|| format!("there is no {spec}"))?;
     let (ids, now, random) = (Vec::with_capacity(2 * flows), Time::ZERO, Random::new(1));
     let mut calls = Calls { scheduler, flows: ids, now, random, slow: false, meter, workload: None };
@@ -87,7 +87,7 @@ const DEPTH: usize = 2;
 const BURSTS: usize = 4;
 
 struct Calls<'a, const M: usize> {
-    scheduler: Box<dyn Scheduler<M, u64>>,
+    scheduler: Box<dyn Scheduler<M, u32>>,
     flows: Vec<FlowId>,
     now: Time,
     random: Random,
@@ -100,7 +100,7 @@ struct Calls<'a, const M: usize> {
 
 impl<const M: usize> Calls<'_, M> {
     /// One call, measured.
-    fn call<R>(&mut self, call: impl FnOnce(&mut dyn Scheduler<M, u64>, Time) -> R) -> R {
+    fn call<R>(&mut self, call: impl FnOnce(&mut dyn Scheduler<M, u32>, Time) -> R) -> R {
         let Some(workload) = self.workload else { return call(&mut *self.scheduler, self.now) };
         self.meter.begin();
         let result = call(&mut *self.scheduler, self.now);

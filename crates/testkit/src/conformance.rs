@@ -17,7 +17,7 @@ use crate::parameters;
 use crate::random::Random;
 use crate::range;
 
-type Boxed<const M: usize> = Box<dyn Scheduler<M, u64>>;
+type Boxed<const M: usize> = Box<dyn Scheduler<M, u32>>;
 
 /// The whole suite for one spec, for every number of resources from 1 to 4 that it is defined for.
 ///
@@ -170,7 +170,7 @@ pub(crate) struct Bench<const M: usize> {
     now: Time,
     /// Packets inside the pipeline and where they are, the oldest first; none where it takes one packet at a time.
     inside: VecDeque<(Ticket<M>, usize)>,
-    sent: u64,
+    sent: u32,
     /// Indices of flows of which a packet was dropped.
     dropped: Vec<usize>,
 }

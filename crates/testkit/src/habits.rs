@@ -23,7 +23,7 @@ pub enum Habit {
 /// it.
 pub struct Owned<const M: usize> {
     /// The scheduler.
-    pub inner: Box<dyn Scheduler<M, u64>>,
+    pub inner: Box<dyn Scheduler<M, u32>>,
     /// The habit.
     pub habit: Habit,
     /// Packets that bypassed the first resource.
@@ -32,12 +32,12 @@ pub struct Owned<const M: usize> {
 
 impl<const M: usize> Owned<M> {
     /// Of an owner with this habit.
-    pub fn new(inner: Box<dyn Scheduler<M, u64>>, habit: Habit) -> Self {
+    pub fn new(inner: Box<dyn Scheduler<M, u32>>, habit: Habit) -> Self {
         Self { inner, habit, bypassed: Arc::default() }
     }
 }
 
-impl<const M: usize> Scheduler<M, u64> for Owned<M> {
+impl<const M: usize> Scheduler<M, u32> for Owned<M> {
     fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
         self.inner.add_flow(config)
     }
@@ -46,15 +46,15 @@ impl<const M: usize> Scheduler<M, u64> for Owned<M> {
         self.inner.set_flow(now, flow, config)
     }
 
-    fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(u64)) -> Result<(), UnknownFlow> {
+    fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(u32)) -> Result<(), UnknownFlow> {
         self.inner.remove_flow(now, flow, dropped)
     }
 
-    fn enqueue(&mut self, now: Time, packet: Packet<M, u64>) -> Result<(), Refused<u64>> {
+    fn enqueue(&mut self, now: Time, packet: Packet<M, u32>) -> Result<(), Refused<u32>> {
         self.inner.enqueue(now, packet)
     }
 
-    fn next(&mut self, now: Time) -> Next<M, u64> {
+    fn next(&mut self, now: Time) -> Next<M, u32> {
         if self.habit == Habit::AsksForBypass {
             assert!(
                 !matches!(self.inner.bypass(now, &mut |_| false), Next::Serve(_)),

@@ -14,7 +14,7 @@ struct Flow {
     id: FlowId,
     limit: Limit,
     /// Payloads, sizes and nanoseconds in order of arrival.
-    waiting: VecDeque<(u64, u32, Vec<u64>)>,
+    waiting: VecDeque<(u32, u32, Vec<u64>)>,
     /// Too much time waited, and has not shrunk enough since.
     closed: bool,
 }
@@ -38,7 +38,7 @@ impl Flow {
 
 /// A scheduler, and everything that is known about it from outside.
 pub struct Model<const M: usize> {
-    scheduler: Box<dyn Scheduler<M, u64>>,
+    scheduler: Box<dyn Scheduler<M, u32>>,
     parameters: &'static [Parameter],
     flows: Vec<Flow>,
     gone: Vec<FlowId>,
@@ -53,7 +53,7 @@ const FLOWS: usize = 24;
 
 impl<const M: usize> Model<M> {
     /// Of a fresh scheduler whose parameters these are.
-    pub fn new(scheduler: Box<dyn Scheduler<M, u64>>, parameters: &'static [Parameter]) -> Self {
+    pub fn new(scheduler: Box<dyn Scheduler<M, u32>>, parameters: &'static [Parameter]) -> Self {
         Self {
             scheduler,
             parameters,
@@ -196,7 +196,7 @@ impl<const M: usize> Model<M> {
                 self.books.dropped += flow.waiting.len() as u64;
                 self.books.queued -= flow.waiting.len() as u64;
                 self.books.queued_bytes -= flow.waiting.iter().map(|w| u64::from(w.1)).sum::<u64>();
-                let right: VecDeque<u64> = flow.waiting.iter().map(|w| w.0).collect();
+                let right: VecDeque<u32> = flow.waiting.iter().map(|w| w.0).collect();
                 if dropped == right { Ok(()) } else { Err(format!("gave back {dropped:?}, right is {right:?}")) }
             }
             Err(Some(gone)) if self.scheduler.remove_flow(self.now, gone, &mut take).is_ok() => {
@@ -213,7 +213,7 @@ impl<const M: usize> Model<M> {
             Err(None) => return Ok(()),
         };
         self.books.offered += 1;
-        let payload = self.books.offered;
+        let payload = self.books.offered as u32;
         let answer = self.scheduler.enqueue(self.now, Packet { flow, size, cost, payload });
         let given = answer.map_err(|refused| (refused.reason, refused.payload));
         let expected = right.map_or(Ok(()), |reason| Err((reason, payload)));

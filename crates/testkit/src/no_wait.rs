@@ -55,13 +55,13 @@ pub struct Passed {
     /// When it ended on the last one, in ns.
     pub end: u64,
     /// The caller's own.
-    pub payload: u64,
+    pub payload: u32,
 }
 
 /// A scheduler in front of a [`NoWait`] pipeline.
 pub struct Driver<const M: usize> {
     /// The scheduler.
-    pub scheduler: Box<dyn Scheduler<M, u64>>,
+    pub scheduler: Box<dyn Scheduler<M, u32>>,
     /// The pipeline.
     pub pipeline: NoWait<M>,
     inside: Vec<(u64, Ticket<M>, ResourceVec<M>)>,
@@ -70,7 +70,7 @@ pub struct Driver<const M: usize> {
 
 impl<const M: usize> Driver<M> {
     /// At time zero.
-    pub fn new(scheduler: Box<dyn Scheduler<M, u64>>) -> Self {
+    pub fn new(scheduler: Box<dyn Scheduler<M, u32>>) -> Self {
         Self { scheduler, pipeline: NoWait::default(), inside: Vec::new(), now: 0 }
     }
 
@@ -87,14 +87,14 @@ impl<const M: usize> Driver<M> {
     }
 
     /// Offer a packet with its estimated times.
-    pub fn offer(&mut self, flow: FlowId, cost: ResourceVec<M>, payload: u64) {
+    pub fn offer(&mut self, flow: FlowId, cost: ResourceVec<M>, payload: u32) {
         let packet = Packet { flow, size: 1, cost, payload };
         let now = self.now();
         assert!(self.scheduler.enqueue(now, packet).is_ok(), "{flow:?} is refused");
     }
 
     /// Serve the next packet, which really takes `takes(flow, payload, estimate)`; `None` if none waits.
-    pub fn serve(&mut self, takes: impl Fn(usize, u64, ResourceVec<M>) -> ResourceVec<M>) -> Option<Passed> {
+    pub fn serve(&mut self, takes: impl Fn(usize, u32, ResourceVec<M>) -> ResourceVec<M>) -> Option<Passed> {
         self.idle(0);
         loop {
             match self.scheduler.next(self.now()) {

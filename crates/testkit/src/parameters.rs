@@ -10,7 +10,7 @@ use dovetail_units::{ResourceVec, Time, Weight};
 use crate::conformance::VARIANTS;
 use crate::random::Random;
 
-type Boxed<const M: usize> = Box<dyn Scheduler<M, u64>>;
+type Boxed<const M: usize> = Box<dyn Scheduler<M, u32>>;
 
 /// Values of parameters beside those that their descriptions list: of every form that there is.
 const VALUES: [&str; 9] = ["0", "1", "2", "0.5", "7", "5 us", "1 ms", "300 B", "auto"];

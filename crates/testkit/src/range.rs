@@ -20,7 +20,7 @@ const TIMES: [u64; 7] = [1, 30, 200, 1_000, 1_000_000, 1_000_000_000, 300_000_00
 ///
 /// The first pair of flows whose services by weight are further apart than the discipline lets them be.
 pub fn check<const M: usize>(
-    make: &dyn Fn() -> Box<dyn Scheduler<M, u64>>,
+    make: &dyn Fn() -> Box<dyn Scheduler<M, u32>>,
     spec: &Spec,
     entry: &Entry,
 ) -> Result<(), String> {
@@ -57,7 +57,7 @@ fn most(apart: Apart, weights: [u32; 2], times: [u64; 2]) -> f64 {
 
 /// Two flows that stay backlogged, with packets that take the same on every resource.
 fn pair<const M: usize>(
-    scheduler: Box<dyn Scheduler<M, u64>>,
+    scheduler: Box<dyn Scheduler<M, u32>>,
     apart: Apart,
     weights: [u32; 2],
     times: [u64; 2],
@@ -97,7 +97,7 @@ fn pair<const M: usize>(
 ///
 /// What it gets, if that is less.
 pub fn shallow<const M: usize>(
-    scheduler: Box<dyn Scheduler<M, u64>>,
+    scheduler: Box<dyn Scheduler<M, u32>>,
     spec: &Spec,
     entry: &Entry,
 ) -> Result<(), String> {

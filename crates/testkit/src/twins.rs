@@ -25,10 +25,10 @@ pub struct Twins<const M: usize, A, B> {
     flows: Vec<[FlowId; 2]>,
     /// Tickets, and how far the packets are: starts and ends counted along the pipeline.
     pipeline: Vec<([Ticket<M>; 2], usize)>,
-    packets: u64,
+    packets: u32,
 }
 
-impl<const M: usize, A: Scheduler<M, u64>, B: Scheduler<M, u64>> Twins<M, A, B> {
+impl<const M: usize, A: Scheduler<M, u32>, B: Scheduler<M, u32>> Twins<M, A, B> {
     /// Nothing has happened yet.
     pub fn new(subject: A, oracle: B, settings: (&'static str, &'static [&'static str])) -> Self {
         Self {

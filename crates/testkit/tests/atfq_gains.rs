@@ -89,7 +89,7 @@ impl Game<'_> {
     fn offer(&mut self) {
         let kind = self.sent % self.play.packets.len();
         let said = self.play.packets[kind].map(|time| time * self.play.said / 100);
-        self.driver.offer(*self.ports.last().unwrap(), ResourceVec::from_nanos(said), kind as u64);
+        self.driver.offer(*self.ports.last().unwrap(), ResourceVec::from_nanos(said), kind as u32);
         (self.waiting, self.sent) = (self.waiting + 1, self.sent + 1);
     }
 }
@@ -102,14 +102,14 @@ fn gain(spec: &str, play: &Play, packets: usize) -> f64 {
         play.rivals.iter().map(|_| game.driver.scheduler.add_flow(FlowConfig::default())).collect();
     for (&rival, &times) in rivals.iter().zip(&play.rivals) {
         (0..play.depth)
-            .for_each(|_| game.driver.offer(rival, ResourceVec::from_nanos(times), 100 + rival.index() as u64));
+            .for_each(|_| game.driver.offer(rival, ResourceVec::from_nanos(times), 100 + rival.index() as u32));
     }
     game.ports.push(game.driver.scheduler.add_flow(FlowConfig::default()));
     game.burst();
     let mut received: Vec<NoWait<2>> = vec![NoWait::default(); rivals.len() + 1];
     let mut idle = 0;
     for _ in 0..packets {
-        let takes = |payload: u64| match payload.checked_sub(100) {
+        let takes = |payload: u32| match payload.checked_sub(100) {
             Some(rival) => play.rivals[rival as usize],
             None => play.packets[payload as usize],
         };

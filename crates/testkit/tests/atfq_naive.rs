@@ -19,7 +19,7 @@ fn longer_by(before: Option<Times>, next: Times, free_first: bool) -> u128 {
 
 /// A packet that entered a loop.
 struct Entered {
-    payload: u64,
+    payload: u32,
     estimate: Times,
     /// What its flow is charged for it: by estimate, then by measurement.
     charge: u128,
@@ -35,7 +35,7 @@ struct Entered {
 struct Flow {
     /// 8 per weight of one: times are in eighths.
     eighths: u128,
-    waiting: VecDeque<(u64, Times)>,
+    waiting: VecDeque<(u32, Times)>,
     entered: Vec<Entered>,
     measured_last: Option<Times>,
     floor: u128,
@@ -52,7 +52,7 @@ struct Naive {
     virtual_time: u128,
     loops: u64,
     /// Flow, payload and F of the packets of the loop that are not out.
-    present: Vec<(usize, u64, u128)>,
+    present: Vec<(usize, u32, u128)>,
 }
 
 impl Naive {
@@ -108,7 +108,7 @@ impl Naive {
         }
     }
 
-    fn arrives(&mut self, f: usize, payload: u64, times: Times, pipeline_is_empty: bool) {
+    fn arrives(&mut self, f: usize, payload: u32, times: Times, pipeline_is_empty: bool) {
         let waits = self.flows.iter().flatten().any(|flow| !flow.waiting.is_empty());
         if pipeline_is_empty && !waits && self.present.is_empty() {
             self.loops += 1;
@@ -122,7 +122,7 @@ impl Naive {
         flow.waiting.push_back((payload, times));
     }
 
-    fn goes_out(&mut self, f: usize, payload: u64) -> bool {
+    fn goes_out(&mut self, f: usize, payload: u32) -> bool {
         if self.present.is_empty() {
             self.form();
         }
@@ -136,7 +136,7 @@ impl Naive {
         true
     }
 
-    fn leaves(&mut self, f: usize, payload: u64, took: Times) {
+    fn leaves(&mut self, f: usize, payload: u32, took: Times) {
         let published = self.published;
         let Some(flow) = self.flows[f].as_mut() else { return };
         let before = flow.measured_last.replace(took);
@@ -147,11 +147,11 @@ impl Naive {
 }
 
 struct Both {
-    subject: Box<dyn Scheduler<2, u64>>,
+    subject: Box<dyn Scheduler<2, u32>>,
     naive: Naive,
     ids: Vec<FlowId>,
-    pipeline: VecDeque<(usize, Ticket<2>, u64, Times)>,
-    payloads: u64,
+    pipeline: VecDeque<(usize, Ticket<2>, u32, Times)>,
+    payloads: u32,
 }
 
 impl Both {

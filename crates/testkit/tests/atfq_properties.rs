@@ -44,7 +44,7 @@ struct Sender<const M: usize> {
 impl<const M: usize> Sender<M> {
     fn offer(&mut self, driver: &mut Driver<M>, random: &mut Random) {
         let cost: ResourceVec<M> = any_cost(random);
-        driver.offer(self.flow, cost, self.costs.len() as u64);
+        driver.offer(self.flow, cost, self.costs.len() as u32);
         self.costs.push(cost);
         self.longest = self.longest.max(cost.iter().map(|t| t.as_nanos()).sum::<u64>() as f64 / self.weight);
     }
@@ -338,7 +338,7 @@ fn counterexample_of_strict_order() {
 
 /// Packets that are handed out before the scheduler waits for the pipeline; two flows.
 fn handed_out_at_once(spec: &str) -> usize {
-    let mut scheduler = build::<2, u64>(&spec.parse().unwrap(), Shape { servers: 2 }).unwrap();
+    let mut scheduler = build::<2, u32>(&spec.parse().unwrap(), Shape { servers: 2 }).unwrap();
     let flows = [(); 2].map(|()| scheduler.add_flow(FlowConfig::default()));
     for payload in 0..3000 {
         let cost = ResourceVec::from_nanos([10, 10]);

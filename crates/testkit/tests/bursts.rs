@@ -10,12 +10,12 @@ use dovetail_units::{Bytes, Duration, ResourceVec, Time, Weight};
 
 /// The same calls, one by one and many at a time.
 struct Twins<const M: usize> {
-    single: Box<dyn Scheduler<M, u64>>,
-    many: Box<dyn Scheduler<M, u64>>,
+    single: Box<dyn Scheduler<M, u32>>,
+    many: Box<dyn Scheduler<M, u32>>,
     random: Random,
     flows: Vec<FlowId>,
     now: Time,
-    sent: u64,
+    sent: u32,
     /// Packets in the pipeline, and the resource that they come to next.
     inside: Vec<(Ticket<M>, usize)>,
 }
@@ -40,7 +40,7 @@ impl<const M: usize> Twins<M> {
         self.flows.push(flow);
     }
 
-    fn packet(&mut self) -> Packet<M, u64> {
+    fn packet(&mut self) -> Packet<M, u32> {
         self.sent += 1;
         // Some are of flows that were removed.
         let flow = match self.random.below(50) {
@@ -59,7 +59,7 @@ impl<const M: usize> Twins<M> {
     fn enqueue(&mut self) {
         let count = self.random.below(40);
         let mut packets: Vec<_> = (0..count).map(|_| self.packet()).collect();
-        let single: Vec<Refused<u64>> =
+        let single: Vec<Refused<u32>> =
             packets.iter().filter_map(|&packet| self.single.enqueue(self.now, packet).err()).collect();
         let mut many = Vec::new();
         if count.is_multiple_of(5) {
@@ -80,7 +80,7 @@ impl<const M: usize> Twins<M> {
                 other => pause = Some(other),
             }
         }
-        let mut many: Vec<Served<M, u64>> = Vec::new();
+        let mut many: Vec<Served<M, u32>> = Vec::new();
         assert_eq!(self.many.next_many(self.now, most, &mut many), pause);
         assert_eq!(many, single);
         self.inside.extend(many.into_iter().map(|packet| (packet.ticket, 0)));

@@ -12,7 +12,7 @@ const INTERVAL: f64 = 100e6;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Waiting {
-    number: usize,
+    number: u32,
     size: u64,
     came: f64,
 }
@@ -62,7 +62,7 @@ impl Codel {
         t + (INTERVAL / f64::from(count).sqrt()).floor()
     }
 
-    fn deque(&mut self, now: f64, maxpacket: u64, dropped: &mut Vec<usize>) -> Option<Waiting> {
+    fn deque(&mut self, now: f64, maxpacket: u64, dropped: &mut Vec<u32>) -> Option<Waiting> {
         let (mut p, mut ok_to_drop) = self.dodequeue(now, maxpacket);
         if self.dropping {
             if !ok_to_drop {
@@ -112,7 +112,7 @@ impl FqCodel {
         }
     }
 
-    fn deque(&mut self, now: f64, maxpacket: u64, dropped: &mut Vec<usize>) -> Option<Waiting> {
+    fn deque(&mut self, now: f64, maxpacket: u64, dropped: &mut Vec<u32>) -> Option<Waiting> {
         while self.flows.iter().map(|flow| flow.0.packets.len()).sum::<usize>() > self.limit {
             let fattest = (0..self.flows.len()).rev().max_by_key(|&flow| self.flows[flow].0.bytes)?;
             let codel = &mut self.flows[fattest].0;
@@ -145,7 +145,7 @@ impl FqCodel {
 }
 
 /// What the scheduler drops, and serves then.
-fn asked(scheduler: &mut dyn Scheduler<1, usize>, now: u64) -> (Vec<usize>, Option<usize>) {
+fn asked(scheduler: &mut dyn Scheduler<1, u32>, now: u64) -> (Vec<u32>, Option<u32>) {
     let mut dropped = Vec::new();
     loop {
         match scheduler.next(Time::from_nanos(now)) {
@@ -163,7 +163,7 @@ fn asked(scheduler: &mut dyn Scheduler<1, usize>, now: u64) -> (Vec<usize>, Opti
 struct Traffic {
     random: Random,
     now: u64,
-    number: usize,
+    number: u32,
     longest: u64,
 }
 
@@ -187,7 +187,7 @@ impl Traffic {
     }
 }
 
-fn send(scheduler: &mut dyn Scheduler<1, usize>, flow: FlowId, packet: Waiting, now: u64) {
+fn send(scheduler: &mut dyn Scheduler<1, u32>, flow: FlowId, packet: Waiting, now: u64) {
     let packet = Packet { flow, size: packet.size as u32, cost: ResourceVec::from_nanos([1]), payload: packet.number };
     assert!(scheduler.enqueue(Time::from_nanos(now), packet).is_ok());
 }
@@ -196,7 +196,7 @@ fn send(scheduler: &mut dyn Scheduler<1, usize>, flow: FlowId, packet: Waiting, 
 fn codel_is_the_pseudo_code_of_rfc_8289() {
     let mut all = 0;
     for seed in 0..40 {
-        let mut scheduler = build::<1, usize>(&"codel".parse().unwrap(), Shape { servers: 1 }).unwrap();
+        let mut scheduler = build::<1, u32>(&"codel".parse().unwrap(), Shape { servers: 1 }).unwrap();
         let flows = [(); 3].map(|()| scheduler.add_flow(FlowConfig::default()));
         let (mut twin, mut traffic) = (Codel::default(), Traffic::new(seed));
         for step in 0..6_000 {
@@ -222,7 +222,7 @@ fn fq_codel_is_what_rfc_8290_says() {
     for seed in 0..40 {
         let (quantum, limit) = [(1514, 10_240), (300, 60), (9000, 300), (1, 10_240)][seed as usize % 4];
         let spec = format!("fq_codel:quantum={quantum} B,limit={limit}");
-        let mut scheduler = build::<1, usize>(&spec.parse().unwrap(), Shape { servers: 1 }).unwrap();
+        let mut scheduler = build::<1, u32>(&spec.parse().unwrap(), Shape { servers: 1 }).unwrap();
         let flows = [(); 12].map(|()| scheduler.add_flow(FlowConfig::default()));
         let twins = flows.iter().map(|_| (Codel::default(), 0)).collect();
         let (new, old) = (VecDeque::new(), VecDeque::new());

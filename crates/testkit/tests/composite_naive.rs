@@ -21,8 +21,8 @@ const QUANTA: [Option<u64>; 3] = [None, Some(7_777), Some(300_000)];
 /// Refused by both.
 const SETTINGS: (&str, &[&str]) = ("charge", &["estimated", "measured"]);
 
-type Pcfqs<const M: usize> = Twins<M, PerFlow<M, u64, Pcfq>, Naive<M, u64, NaivePcfq>>;
-type Cbcses<const M: usize> = Twins<M, PerFlow<M, u64, Cbcs>, Naive<M, u64, NaiveCbcs>>;
+type Pcfqs<const M: usize> = Twins<M, PerFlow<M, u32, Pcfq>, Naive<M, u32, NaivePcfq>>;
+type Cbcses<const M: usize> = Twins<M, PerFlow<M, u32, Cbcs>, Naive<M, u32, NaiveCbcs>>;
 
 fn pcfqs<const M: usize>(charge: Charge, clock: Clock) -> Pcfqs<M> {
     let subject = PerFlow::new(Pcfq::new(charge, clock));

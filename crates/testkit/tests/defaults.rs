@@ -5,7 +5,7 @@ use dovetail_testkit::habits::{Habit, Owned};
 use dovetail_testkit::random::Random;
 use dovetail_testkit::twins::Twins;
 
-fn made(spec: &str) -> Result<Box<dyn Scheduler<2, u64>>, SpecError> {
+fn made(spec: &str) -> Result<Box<dyn Scheduler<2, u32>>, SpecError> {
     build(&spec.parse()?, Shape::default())
 }
 

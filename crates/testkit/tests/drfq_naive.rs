@@ -13,7 +13,7 @@ use proptest::test_runner::RngSeed;
 
 const NEWCOMERS: [Newcomers; 2] = [Newcomers::Pay, Newcomers::Free];
 
-type Both<const M: usize> = Twins<M, PerFlow<M, u64, Drfq<M>>, NaiveDrfq<M, u64>>;
+type Both<const M: usize> = Twins<M, PerFlow<M, u32, Drfq<M>>, NaiveDrfq<M, u32>>;
 
 fn twins<const M: usize>(delta: Duration, newcomers: Newcomers) -> Both<M> {
     let memory = match delta {

@@ -13,7 +13,7 @@ use proptest::test_runner::RngSeed;
 const ORDERS: [TrackBy; 2] = [TrackBy::Start, TrackBy::Finish];
 const NO_LIMIT: usize = usize::MAX;
 
-type Both<const M: usize> = Twins<M, PerFlow<M, u64, Drgps<M>>, NaiveDrgps<M, u64>>;
+type Both<const M: usize> = Twins<M, PerFlow<M, u32, Drgps<M>>, NaiveDrgps<M, u32>>;
 
 /// A call ends so many packets in the subject's fluid.
 fn twins<const M: usize>(order: TrackBy, events: usize) -> Both<M> {

@@ -132,7 +132,7 @@ fn every_flow_has_its_turn_though_others_leave_after_theirs() {
     const FLOWS: u64 = 100;
     for seed in 0..20 {
         let mut random = Random::new(seed);
-        let mut scheduler = build::<1, ()>(&"gmr3:progress=none".parse().unwrap(), Shape::default()).unwrap();
+        let mut scheduler = build::<1, u32>(&"gmr3:progress=none".parse().unwrap(), Shape::default()).unwrap();
         let mut add = |_| {
             let weight = Weight::from_milli(1 + random.below(2) as u32).unwrap();
             scheduler.add_flow(FlowConfig { weight, ..FlowConfig::default() })
@@ -141,7 +141,7 @@ fn every_flow_has_its_turn_though_others_leave_after_theirs() {
         for now in (0..3000).map(Time::from_nanos) {
             for _ in 0..random.below(14) / 5 {
                 let (flow, cost) = (flows[random.below(FLOWS) as usize], ResourceVec::from_nanos([1]));
-                scheduler.enqueue(now, Packet { flow, size: 1, cost, payload: () }).unwrap();
+                scheduler.enqueue(now, Packet { flow, size: 1, cost, payload: 0 }).unwrap();
             }
             scheduler.next(now);
         }

@@ -18,7 +18,7 @@ const COMPOSITIONS: [&str; 5] =
 
 const SETTING: (&str, &[&str]) = ("quantum", &["5 us"]);
 
-fn made(spec: &str) -> Box<dyn Scheduler<2, u64>> {
+fn made(spec: &str) -> Box<dyn Scheduler<2, u32>> {
     build_all(&spec.parse().unwrap(), Shape::default()).unwrap().entrance.scheduler
 }
 

@@ -79,7 +79,7 @@ fn steps_in_debt(spec: &str, debt: Duration) -> u64 {
     let config = |milli| FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() };
     let mut longest = 0;
     for (before, after) in [(1_000_000_000, 1), (1, 1_000_000_000), (1_000, 4_000), (520, 1_000_000), (1_000, 1)] {
-        let mut scheduler: Box<dyn Scheduler<2, u64>> = build(&spec.parse().unwrap(), Shape::default()).unwrap();
+        let mut scheduler: Box<dyn Scheduler<2, u32>> = build(&spec.parse().unwrap(), Shape::default()).unwrap();
         let mut now = Time::ZERO;
         let flow = scheduler.add_flow(config(before));
         for payload in 0..3 {
@@ -125,7 +125,7 @@ fn a_flow_in_debt_whose_weight_changes_keeps_nobody() {
 /// Steps of the longest call when many flows learn at once that a packet took much longer than estimated, after one of
 /// them has had its next turn.
 fn steps_with_many_in_debt(spec: &str, debt: Duration) -> u64 {
-    let mut scheduler: Box<dyn Scheduler<2, u64>> = build(&spec.parse().unwrap(), Shape::default()).unwrap();
+    let mut scheduler: Box<dyn Scheduler<2, u32>> = build(&spec.parse().unwrap(), Shape::default()).unwrap();
     let (mut now, mut longest) = (Time::ZERO, 0);
     let (mut begun, mut inside, mut finish) = (Vec::new(), Vec::new(), false);
     for _ in 0..5_000 {

@@ -59,18 +59,18 @@ fn what_is_registered_is_a_discipline_like_any_other() {
         }
     }
     suite::check("outside").unwrap();
-    assert!(build_all::<2, u64>(&"outside+outside:quantum=1 ms".parse().unwrap(), Shape::default()).is_ok());
-    let error = |spec: &str| build::<2, u64>(&spec.parse().unwrap(), Shape::default()).err().unwrap().to_string();
+    assert!(build_all::<2, u32>(&"outside+outside:quantum=1 ms".parse().unwrap(), Shape::default()).is_ok());
+    let error = |spec: &str| build::<2, u32>(&spec.parse().unwrap(), Shape::default()).err().unwrap().to_string();
     assert!(error("outsid").contains("outside, outside-2"), "{}", error("outsid"));
     assert!(error("outside:quantun=1 ms").contains("outside has no parameter \"quantun\""));
-    let five = build::<5, u64>(&"outside".parse().unwrap(), Shape::default()).err().unwrap().to_string();
+    let five = build::<5, u32>(&"outside".parse().unwrap(), Shape::default()).err().unwrap().to_string();
     assert_eq!(five, "outside is there for one to four resources, not 5");
 }
 
 /// Under random operations.
 fn alike<const M: usize>(name: &str, original: &str, seed: u64) {
     let [subject, oracle] = [name, original].map(|name| {
-        let made = build::<M, u64>(&name.parse().unwrap(), Shape { servers: M as u32 });
+        let made = build::<M, u32>(&name.parse().unwrap(), Shape { servers: M as u32 });
         Owned::new(made.unwrap(), Habit::None)
     });
     let mut twins = Twins::new(subject, oracle, ("quantum", &["1 us", "100 us", "auto"]));

@@ -61,7 +61,8 @@ impl Sizes {
     }
 }
 
-type Boxed = Box<dyn Scheduler<2, (bool, u64)>>;
+/// The payload is twice the packet's time, and one more if it is the attacker's.
+type Boxed = Box<dyn Scheduler<2, usize>>;
 
 fn add(scheduler: &mut Boxed, milli: u32) -> FlowId {
     scheduler.add_flow(FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() })
@@ -69,7 +70,8 @@ fn add(scheduler: &mut Boxed, milli: u32) -> FlowId {
 
 fn offer(scheduler: &mut Boxed, flow: FlowId, attacker: bool, time: u64, told: u64) {
     let cost = ResourceVec::from_nanos([told; 2]);
-    scheduler.enqueue(Time::ZERO, Packet { flow, size: 1, cost, payload: (attacker, time) }).unwrap();
+    let payload = 2 * time as usize + usize::from(attacker);
+    scheduler.enqueue(Time::ZERO, Packet { flow, size: 1, cost, payload }).unwrap();
 }
 
 /// The attacker's flows.
@@ -136,11 +138,12 @@ fn gain(spec: &str, attack: Attack, rival: Sizes) -> f64 {
         }
         attacker.play(&mut scheduler, &mut random);
         let Next::Serve(mut served) = scheduler.next(Time::ZERO) else { panic!("{spec}: nothing to serve") };
-        let used = Duration::from_nanos(served.payload.1);
+        let (time, attacker) = (served.payload as u64 / 2, served.payload % 2);
+        let used = Duration::from_nanos(time);
         for r in 0..2 {
             scheduler.progress(Time::ZERO, &mut served.ticket, r, Progress::Finished { used });
         }
-        service[usize::from(served.payload.0)] += served.payload.1;
+        service[attacker] += time;
     }
     service[1] as f64 * 1000.0 / f64::from(attack.weight) / (service[0] as f64 / RIVALS as f64)
 }

@@ -12,7 +12,7 @@ use proptest::test_runner::RngSeed;
 
 const ALPHAS: &[&str] = &["0.85", "1", "0.5", "0", "0.99", "0.1", "2"];
 
-type Both = Twins<2, PerFlow<2, u64, Tradeoff>, DirectTradeoff<2, u64>>;
+type Both = Twins<2, PerFlow<2, u32, Tradeoff>, DirectTradeoff<2, u32>>;
 
 /// Only equals; the default; and half of all.
 const TOLERANCES: [f64; 3] = [0.0, DEFAULT_TOLERANCE, 0.5];

@@ -24,8 +24,8 @@ fn extreme(config: FlowConfig<MAX_RESOURCES>, random: u8) -> FlowConfig<MAX_RESO
 /// So many operations of which every eighth changes an alpha, under random alphas of all.
 fn search<const M: usize, A, B>(seeds: std::ops::Range<u64>, twins: impl Fn(f64, f64) -> (A, B))
 where
-    A: Scheduler<M, u64>,
-    B: Scheduler<M, u64>,
+    A: Scheduler<M, u32>,
+    B: Scheduler<M, u32>,
 {
     for seed in seeds {
         let mut random = Random::new(seed);
@@ -64,7 +64,7 @@ fn decides_as_the_direct_implementation() {
     });
 }
 
-fn of_many<const M: usize>(alpha: f64, tolerance: f64) -> PerFlow<M, u64, TradeoffOfMany<M>> {
+fn of_many<const M: usize>(alpha: f64, tolerance: f64) -> PerFlow<M, u32, TradeoffOfMany<M>> {
     let subject = TradeoffOfMany::with(alpha, tolerance, Shape { servers: M as u32 }).unwrap();
     PerFlow::new(subject.newcomers(Newcomers::Free))
 }
@@ -123,7 +123,7 @@ fn an_alpha_of_one_or_none_for_each_flow_is_that_for_all() {
 /// A scheduler that gives every flow this alpha.
 struct With<S>(S, Option<Part>);
 
-impl<const M: usize, S: Scheduler<M, u64>> Scheduler<M, u64> for With<S> {
+impl<const M: usize, S: Scheduler<M, u32>> Scheduler<M, u32> for With<S> {
     fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
         self.0.add_flow(FlowConfig { alpha: self.1, ..config })
     }
@@ -132,15 +132,15 @@ impl<const M: usize, S: Scheduler<M, u64>> Scheduler<M, u64> for With<S> {
         self.0.set_flow(now, flow, FlowConfig { alpha: self.1, ..config })
     }
 
-    fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(u64)) -> Result<(), UnknownFlow> {
+    fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(u32)) -> Result<(), UnknownFlow> {
         self.0.remove_flow(now, flow, dropped)
     }
 
-    fn enqueue(&mut self, now: Time, packet: Packet<M, u64>) -> Result<(), Refused<u64>> {
+    fn enqueue(&mut self, now: Time, packet: Packet<M, u32>) -> Result<(), Refused<u32>> {
         self.0.enqueue(now, packet)
     }
 
-    fn next(&mut self, now: Time) -> Next<M, u64> {
+    fn next(&mut self, now: Time) -> Next<M, u32> {
         self.0.next(now)
     }
 

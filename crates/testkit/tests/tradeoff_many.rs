@@ -11,7 +11,7 @@ use dovetail_testkit::twins::Twins;
 
 const ALPHAS: &[&str] = &["0.85", "1", "0.5", "0", "0.99", "0.1", "2"];
 
-type Both<const M: usize> = Twins<M, PerFlow<M, u64, TradeoffOfMany<M>>, DirectTradeoff<M, u64>>;
+type Both<const M: usize> = Twins<M, PerFlow<M, u32, TradeoffOfMany<M>>, DirectTradeoff<M, u32>>;
 
 fn twins<const M: usize>(alpha: f64, tolerance: f64) -> Both<M> {
     let subject = TradeoffOfMany::with(alpha, tolerance, Shape { servers: M as u32 }).unwrap();

@@ -23,12 +23,12 @@ struct Shared(Arc<AtomicU64>, Arc<AtomicU64>);
 struct Told<S>(S, Shared, u64);
 
 /// The direct one, whose alpha turns when the other's has.
-struct Follows<const M: usize>(DirectTradeoff<M, u64>, Shared, u64);
+struct Follows<const M: usize>(DirectTradeoff<M, u32>, Shared, u64);
 
 impl<S> Told<S> {
     fn share<const M: usize>(&self)
     where
-        S: Scheduler<M, u64>,
+        S: Scheduler<M, u32>,
     {
         let alpha = self.0.steering().map_or(1.0, |now| now.alpha).to_bits();
         if self.1.0.swap(alpha, Ordering::Relaxed) != alpha {
@@ -38,7 +38,7 @@ impl<S> Told<S> {
 }
 
 impl<const M: usize> Follows<M> {
-    fn follow(&mut self) -> &mut DirectTradeoff<M, u64> {
+    fn follow(&mut self) -> &mut DirectTradeoff<M, u32> {
         let alpha = self.1.0.load(Ordering::Relaxed);
         if alpha != self.2 {
             self.2 = alpha;
@@ -50,20 +50,20 @@ impl<const M: usize> Follows<M> {
 
 /// What either does around a call.
 trait On<const M: usize>: Send {
-    fn on<T>(&mut self, call: impl FnOnce(&mut dyn Scheduler<M, u64>) -> T) -> T;
-    fn at(&self) -> &dyn Scheduler<M, u64>;
+    fn on<T>(&mut self, call: impl FnOnce(&mut dyn Scheduler<M, u32>) -> T) -> T;
+    fn at(&self) -> &dyn Scheduler<M, u32>;
     /// A packet may have left.
     fn leaves(&mut self, _now: Time, _flow: FlowId) {}
 }
 
-impl<const M: usize, S: Scheduler<M, u64>> On<M> for Told<S> {
-    fn on<T>(&mut self, call: impl FnOnce(&mut dyn Scheduler<M, u64>) -> T) -> T {
+impl<const M: usize, S: Scheduler<M, u32>> On<M> for Told<S> {
+    fn on<T>(&mut self, call: impl FnOnce(&mut dyn Scheduler<M, u32>) -> T) -> T {
         let answer = call(&mut self.0);
         self.share();
         answer
     }
 
-    fn at(&self) -> &dyn Scheduler<M, u64> {
+    fn at(&self) -> &dyn Scheduler<M, u32> {
         &self.0
     }
 
@@ -76,11 +76,11 @@ impl<const M: usize, S: Scheduler<M, u64>> On<M> for Told<S> {
 }
 
 impl<const M: usize> On<M> for Follows<M> {
-    fn on<T>(&mut self, call: impl FnOnce(&mut dyn Scheduler<M, u64>) -> T) -> T {
+    fn on<T>(&mut self, call: impl FnOnce(&mut dyn Scheduler<M, u32>) -> T) -> T {
         call(self.follow())
     }
 
-    fn at(&self) -> &dyn Scheduler<M, u64> {
+    fn at(&self) -> &dyn Scheduler<M, u32> {
         &self.0
     }
 }
@@ -88,7 +88,7 @@ impl<const M: usize> On<M> for Follows<M> {
 /// As the one inside, seen from outside.
 struct Seen<T>(T);
 
-impl<const M: usize, T: On<M>> Scheduler<M, u64> for Seen<T> {
+impl<const M: usize, T: On<M>> Scheduler<M, u32> for Seen<T> {
     fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
         self.0.on(|inner| inner.add_flow(config))
     }
@@ -97,15 +97,15 @@ impl<const M: usize, T: On<M>> Scheduler<M, u64> for Seen<T> {
         self.0.on(|inner| inner.set_flow(now, flow, config))
     }
 
-    fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(u64)) -> Result<(), UnknownFlow> {
+    fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(u32)) -> Result<(), UnknownFlow> {
         self.0.on(|inner| inner.remove_flow(now, flow, dropped))
     }
 
-    fn enqueue(&mut self, now: Time, packet: Packet<M, u64>) -> Result<(), Refused<u64>> {
+    fn enqueue(&mut self, now: Time, packet: Packet<M, u32>) -> Result<(), Refused<u32>> {
         self.0.on(|inner| inner.enqueue(now, packet))
     }
 
-    fn next(&mut self, now: Time) -> Next<M, u64> {
+    fn next(&mut self, now: Time) -> Next<M, u32> {
         self.0.on(|inner| inner.next(now))
     }
 
@@ -128,7 +128,7 @@ impl<const M: usize, T: On<M>> Scheduler<M, u64> for Seen<T> {
 }
 
 /// So many operations under one least alpha, which packets of class 1 being late brings down to.
-fn search<const M: usize, S: Scheduler<M, u64>>(seeds: std::ops::Range<u64>, subject: impl Fn(f64, f64) -> S) -> u64 {
+fn search<const M: usize, S: Scheduler<M, u32>>(seeds: std::ops::Range<u64>, subject: impl Fn(f64, f64) -> S) -> u64 {
     let mut turns = 0;
     for seed in seeds {
         let mut random = Random::new(seed);
@@ -150,12 +150,12 @@ fn search<const M: usize, S: Scheduler<M, u64>>(seeds: std::ops::Range<u64>, sub
 
 const PROTECT: Protect = Protect { class: 1, p99: Duration::from_nanos(1) };
 
-fn of_two(least: f64, tolerance: f64) -> PerFlow<2, u64, Tradeoff> {
+fn of_two(least: f64, tolerance: f64) -> PerFlow<2, u32, Tradeoff> {
     let subject = Tradeoff::with_tolerance(least, tolerance).unwrap();
     PerFlow::new(subject.newcomers(Newcomers::Free).protect(PROTECT))
 }
 
-fn of_many<const M: usize>(least: f64, tolerance: f64) -> PerFlow<M, u64, TradeoffOfMany<M>> {
+fn of_many<const M: usize>(least: f64, tolerance: f64) -> PerFlow<M, u32, TradeoffOfMany<M>> {
     let subject = TradeoffOfMany::with(least, tolerance, Shape { servers: M as u32 }).unwrap();
     PerFlow::new(subject.newcomers(Newcomers::Free).protect(PROTECT))
 }

@@ -1,12 +1,12 @@
 //! Packets whose length and time differ from what was known on arrival: resize factors, spread times, predictions.
 
-use crate::common::{at, fifo, ns, pipeline, record, record_all};
+use crate::common::{at, fifo, ns, pipeline, record, record_all, simulate, simulate_all};
 use dovetail_sched::cost::PredictionError;
 use dovetail_sched::{Shape, build, build_all};
 use dovetail_sim::record::PacketRecord;
 use dovetail_sim::{
     Arrival, Cost, Estimate, Flow, Generator, List, Metrics, MetricsOptions, Options, Pattern, Recorder, Resize,
-    RunResult, SimPacket, Size, Source, Workload, simulate, simulate_all,
+    RunResult, SimPacket, Size, Source, Workload,
 };
 use dovetail_units::{Duration, Time, Weight};
 

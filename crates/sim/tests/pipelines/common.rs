@@ -8,8 +8,8 @@ use dovetail_sched::{
 };
 use dovetail_sim::record::{PacketLog, PacketRecord};
 use dovetail_sim::{
-    Arrival, Cost, Flow, List, Metrics, MetricsOptions, Options, Outcome, Pipeline, RunResult, SimError, Source,
-    TimeScale, Workload, simulate, simulate_all,
+    Arrival, Cost, Flow, List, Metrics, MetricsOptions, Options, Outcome, Pipeline, Recorder, RunResult, SimError,
+    Source, TimeScale, Workload, deferred,
 };
 use dovetail_units::{Duration, ResourceVec, Time};
 
@@ -46,6 +46,28 @@ pub fn listed<const M: usize>(packets: &[Given<M>]) -> Workload<M> {
 
 pub fn pipeline<const M: usize>() -> Pipeline<M> {
     Pipeline::new(["r"; M])
+}
+
+/// [`dovetail_sim::simulate`] by code that is compiled once for all recorders, in the library.
+pub fn simulate<const M: usize>(
+    workload: &Workload<M>,
+    pipeline: &Pipeline<M>,
+    scheduler: &mut dyn Scheduler<M, u32>,
+    recorder: &mut (dyn Recorder<M> + Send),
+    options: Options<'_>,
+) -> Result<Outcome, SimError> {
+    deferred(recorder, &|| false, |later| dovetail_sim::simulate(workload, pipeline, scheduler, later, options))
+}
+
+/// [`dovetail_sim::simulate_all`], likewise.
+pub fn simulate_all<const M: usize>(
+    workload: &Workload<M>,
+    pipeline: &Pipeline<M>,
+    schedulers: &mut Schedulers<M, u32>,
+    recorder: &mut (dyn Recorder<M> + Send),
+    options: Options<'_>,
+) -> Result<Outcome, SimError> {
+    deferred(recorder, &|| false, |later| dovetail_sim::simulate_all(workload, pipeline, schedulers, later, options))
 }
 
 /// Everything that can be recorded of a run.

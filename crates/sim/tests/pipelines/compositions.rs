@@ -1,9 +1,9 @@
 //! Pipelines with a scheduler in front of every resource.
 
-use crate::common::{Given, at, fifo, listed, ns, pipeline, record, record_all};
+use crate::common::{Given, at, fifo, listed, ns, pipeline, record, record_all, simulate_all};
 use dovetail_sched::{Schedulers, Shape, build_all};
 use dovetail_sim::record::{PacketOutcome, PacketRecord};
-use dovetail_sim::{Buffer, Change, End, Options, RunResult, SimError, Workload, simulate_all};
+use dovetail_sim::{Buffer, Change, End, Options, RunResult, SimError, Workload};
 use dovetail_units::Weight;
 use proptest::prelude::*;
 

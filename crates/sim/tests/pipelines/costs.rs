@@ -1,10 +1,8 @@
 //! True costs, estimates, what the scheduler hears, and the fairness that is computed from it.
 
-use crate::common::{Script, at, fifo, listed, ns, pipeline, record};
+use crate::common::{Script, at, fifo, listed, ns, pipeline, record, simulate};
 use dovetail_sched::Progress;
-use dovetail_sim::{
-    Arrival, Buffer, Cost, Estimate, Flow, List, Options, Pipeline, Source, TimeScale, Workload, simulate,
-};
+use dovetail_sim::{Arrival, Buffer, Cost, Estimate, Flow, List, Options, Pipeline, Source, TimeScale, Workload};
 use dovetail_units::{ResourceVec, Weight};
 
 fn workload<const M: usize>(flow: Flow<M>, arrivals: Vec<Arrival>) -> Workload<M> {

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::common::{Script, at, fifo, listed, ns, pipeline, record};
+use crate::common::{Script, at, fifo, listed, ns, pipeline, record, simulate};
 use dovetail_sched::Scheduler;
 use dovetail_sim::{
     Arrival, Change, Cost, End, Flow, Generator, List, Options, Outcome, Pattern, SimError, Size, Source, Spell,
-    TimeScale, Workload, simulate,
+    TimeScale, Workload,
 };
 use dovetail_units::{Duration, PacketRate};
 

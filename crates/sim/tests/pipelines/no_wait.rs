@@ -1,10 +1,10 @@
 //! The pipeline without waiting between resources, against equation 3 of ATFQ and against a search for the earliest
 //! start.
 
-use crate::common::{Given, Script, at, fifo, listed, ns, pipeline, record, ways};
+use crate::common::{Given, Script, at, fifo, listed, ns, pipeline, record, simulate, ways};
 use dovetail_sched::{Progress, Shape, build, catalog};
 use dovetail_sim::record::{PacketOutcome, PacketRecord};
-use dovetail_sim::{Buffer, End, Options, Pipeline, SimError, simulate};
+use dovetail_sim::{Buffer, End, Options, Pipeline, SimError};
 use proptest::prelude::*;
 
 fn no_wait<const M: usize>() -> Pipeline<M> {

@@ -1,10 +1,10 @@
 //! Schedulers that want to be asked again later.
 
-use crate::common::{at, fifo, listed, ns, pipeline, record};
+use crate::common::{at, fifo, listed, ns, pipeline, record, simulate};
 use dovetail_sched::{
     FlowConfig, FlowId, Next, Packet, Progress, Refused, Scheduler, SpecError, Stats, Ticket, UnknownFlow,
 };
-use dovetail_sim::{Options, SimError, simulate};
+use dovetail_sim::{Options, SimError};
 use dovetail_units::Time;
 
 /// First come, first served, but only when the gate is open; shut, it says when to ask again.

@@ -1,8 +1,8 @@
 //! Weights that differ by resource, in what a run is measured by.
 
-use crate::common::{at, fifo, pipeline};
+use crate::common::{at, fifo, pipeline, simulate};
 use dovetail_sim::record::{Metrics, MetricsOptions};
-use dovetail_sim::{Arrival, Cost, Flow, List, Options, RunResult, Source, Workload, simulate};
+use dovetail_sim::{Arrival, Cost, Flow, List, Options, RunResult, Source, Workload};
 use dovetail_units::{Duration, Weight};
 
 /// Two flows with a packet of 2 s on the CPU and 2 s on the link each, served one after the other. Their weights are 1

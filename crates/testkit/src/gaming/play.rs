@@ -88,7 +88,7 @@ struct Server<const M: usize> {
 }
 
 struct Run<const M: usize> {
-    scheduler: Box<dyn Scheduler<M, u64>>,
+    scheduler: Box<dyn Scheduler<M, u32>>,
     measure: Measure,
     case: Case,
     random: Random,
@@ -99,7 +99,7 @@ struct Run<const M: usize> {
     servers: [Server<M>; M],
     /// Whose packets are in the scheduler, and what they really take, by payload; and payloads to use again.
     given: Vec<(usize, [u64; M])>,
-    free: Vec<u64>,
+    free: Vec<u32>,
     wake: Option<Time>,
     /// When the player sends again.
     resume: Option<Time>,
@@ -111,7 +111,7 @@ struct Run<const M: usize> {
 impl<const M: usize> Run<M> {
     fn new(spec: &Spec, measure: Measure, case: &Case) -> Self {
         let shape = Shape { servers: M as u32 };
-        let mut scheduler = build::<M, u64>(spec, shape).unwrap_or_else(|e| panic!("{spec}: {e}"));
+        let mut scheduler = build::<M, u32>(spec, shape).unwrap_or_else(|e| panic!("{spec}: {e}"));
         let mut parties: Vec<(usize, Party)> = Vec::new();
         let places = (0..case.before).chain([PLAYER]).chain(case.before..RIVALS);
         for place in places {
@@ -274,7 +274,7 @@ impl<const M: usize> Run<M> {
             Estimates::Any => 16 << self.random.below(9),
         };
         let estimate = cost.map(|time| (time * factor / 256).max(1));
-        let payload = self.free.pop().unwrap_or(self.given.len() as u64);
+        let payload = self.free.pop().unwrap_or(self.given.len() as u32);
         if payload as usize == self.given.len() {
             self.given.push((party, cost));
         }
