@@ -12,7 +12,7 @@ use traffic::Random;
 const GONE: u64 = u64::MAX / 2;
 
 struct Bench {
-    scheduler: Box<dyn Scheduler<2, usize>>,
+    scheduler: Box<dyn Scheduler<2, u32>>,
     flows: Vec<FlowId>,
     random: Random,
     now: Time,
@@ -23,13 +23,13 @@ struct Bench {
 
 impl Bench {
     fn new(flows: usize) -> Self {
-        let mut scheduler = build::<2, usize>(&"bf".parse().unwrap(), Shape::default()).unwrap();
+        let mut scheduler = build::<2, u32>(&"bf".parse().unwrap(), Shape::default()).unwrap();
         let flows: Vec<FlowId> = (0..flows).map(|_| scheduler.add_flow(FlowConfig::default())).collect();
         let served = vec![[0; 2]; flows.len()];
         Self { scheduler, flows, random: Random(1), now: Time::ZERO, served, longest: 0 }
     }
 
-    fn counted<T>(&mut self, call: impl FnOnce(&mut dyn Scheduler<2, usize>) -> T) -> T {
+    fn counted<T>(&mut self, call: impl FnOnce(&mut dyn Scheduler<2, u32>) -> T) -> T {
         let before = steps::taken();
         let answer = call(&mut *self.scheduler);
         self.longest = self.longest.max(steps::taken() - before);
@@ -39,7 +39,8 @@ impl Bench {
     fn offer(&mut self, flow: usize, demanded: usize) {
         let mut cost = [1 + self.random.below(100); 2];
         cost[demanded] += 400 + self.random.below(500);
-        let packet = Packet { flow: self.flows[flow], size: 1, cost: ResourceVec::from_nanos(cost), payload: flow };
+        let packet =
+            Packet { flow: self.flows[flow], size: 1, cost: ResourceVec::from_nanos(cost), payload: flow as u32 };
         let now = self.now;
         self.counted(|s| s.enqueue(now, packet)).unwrap();
     }
@@ -50,10 +51,10 @@ impl Bench {
         let Next::Serve(mut served) = self.counted(|s| s.next(now)) else { panic!("nothing is served") };
         for r in 0..2 {
             let used = served.ticket.charged()[r];
-            self.served[served.payload][r] += used.as_nanos();
+            self.served[served.payload as usize][r] += used.as_nanos();
             self.counted(|s| s.progress(now, &mut served.ticket, r, Progress::Finished { used }));
         }
-        self.offer(served.payload, demanded);
+        self.offer(served.payload as usize, demanded);
     }
 }
 

@@ -4,7 +4,7 @@ use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shap
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 struct Bench {
-    scheduler: Box<dyn Scheduler<2, usize>>,
+    scheduler: Box<dyn Scheduler<2, u32>>,
     flows: Vec<FlowId>,
 }
 
@@ -16,7 +16,7 @@ impl Bench {
 
     /// Flows of these weights on CPU and link, in thousandths.
     fn weighted(spec: &str, weights: &[[u32; 2]]) -> Self {
-        let mut scheduler = build::<2, usize>(&spec.parse().unwrap(), Shape::default()).unwrap();
+        let mut scheduler = build::<2, u32>(&spec.parse().unwrap(), Shape::default()).unwrap();
         let weight = |milli| Weight::from_milli(milli).unwrap();
         let config = |on: [u32; 2]| FlowConfig {
             weight: weight(on.iter().sum::<u32>() / 2),
@@ -31,7 +31,7 @@ impl Bench {
     fn offer(&mut self, now: u64, flow: usize, count: usize, cost: [u64; 2]) {
         for _ in 0..count {
             let cost = ResourceVec::from_nanos(cost);
-            let packet = Packet { flow: self.flows[flow], size: 100, cost, payload: flow };
+            let packet = Packet { flow: self.flows[flow], size: 100, cost, payload: flow as u32 };
             self.scheduler.enqueue(Time::from_nanos(now), packet).unwrap();
         }
     }
@@ -40,7 +40,7 @@ impl Bench {
     fn serve(&mut self, now: u64, took: [Option<u64>; 2]) -> char {
         let Next::Serve(mut served) = self.scheduler.next(Time::from_nanos(now)) else { panic!("nothing to serve") };
         let charged = served.ticket.charged();
-        let cpu = took.get(served.payload).copied().flatten().map_or(charged[0], Duration::from_nanos);
+        let cpu = took.get(served.payload as usize).copied().flatten().map_or(charged[0], Duration::from_nanos);
         for (r, used) in [cpu, charged[1]].into_iter().enumerate() {
             let event = Progress::Finished { used };
             self.scheduler.progress(Time::from_nanos(now), &mut served.ticket, r, event);
@@ -180,7 +180,7 @@ fn a_quantum_can_change_and_is_a_time_or_auto() {
         ("pcfq:clock=wall", "clock=wall: expected served or tags or paper"),
         ("pcfq:alpha=1", "pcfq has no parameter \"alpha\""),
     ] {
-        let error = build::<2, usize>(&spec.parse().unwrap(), Shape::default()).err().unwrap();
+        let error = build::<2, u32>(&spec.parse().unwrap(), Shape::default()).err().unwrap();
         assert!(error.to_string().contains(says), "{error}");
     }
 }

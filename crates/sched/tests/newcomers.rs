@@ -32,7 +32,7 @@ const SAFE: [(&str, Service); 6] = [
 
 /// One server after the other, a packet at a time.
 struct Bench {
-    scheduler: Box<dyn Scheduler<2, usize>>,
+    scheduler: Box<dyn Scheduler<2, u32>>,
     now: Time,
 }
 
@@ -48,7 +48,7 @@ impl Bench {
 
     /// A packet of `whom`.
     fn offer(&mut self, flow: FlowId, whom: usize, cost: [u64; 2]) {
-        let packet = Packet { flow, size: 1, cost: ResourceVec::from_nanos(cost), payload: whom };
+        let packet = Packet { flow, size: 1, cost: ResourceVec::from_nanos(cost), payload: whom as u32 };
         self.scheduler.enqueue(self.now, packet).unwrap();
     }
 
@@ -59,12 +59,12 @@ impl Bench {
         let mut took = [0; 2];
         for r in 0..2 {
             self.scheduler.progress(self.now, &mut served.ticket, r, Progress::Started);
-            took[r] = charged[r].as_nanos() * of_256(served.payload) / 256;
+            took[r] = charged[r].as_nanos() * of_256(served.payload as usize) / 256;
             let used = ResourceVec::<2>::from_nanos([took[r]; 2])[0];
             self.now += used;
             self.scheduler.progress(self.now, &mut served.ticket, r, Progress::Finished { used });
         }
-        (served.payload, took)
+        (served.payload as usize, took)
     }
 
     fn serve(&mut self) -> (usize, [u64; 2]) {

@@ -6,12 +6,12 @@ use dovetail_units::{ResourceVec, Time};
 /// Serve `count` packets, the pipeline empty whenever the scheduler is asked; flow `i` always backlogged with packets
 /// of `costs[i]` (in turn). Returns the flows in the order of service.
 fn order(spec: &str, costs: &[&[[u64; 2]]], count: usize) -> String {
-    let mut scheduler: Box<dyn Scheduler<2, usize>> = build(&spec.parse().unwrap(), Shape::default()).unwrap();
+    let mut scheduler: Box<dyn Scheduler<2, u32>> = build(&spec.parse().unwrap(), Shape::default()).unwrap();
     for (i, pattern) in costs.iter().enumerate() {
         let flow = scheduler.add_flow(FlowConfig::default());
         for k in 0..count {
             let cost = ResourceVec::from_nanos(pattern[k % pattern.len()]);
-            scheduler.enqueue(Time::ZERO, Packet { flow, size: 100, cost, payload: i }).unwrap();
+            scheduler.enqueue(Time::ZERO, Packet { flow, size: 100, cost, payload: i as u32 }).unwrap();
         }
     }
     let (mut now, mut served) = (Time::ZERO, String::new());

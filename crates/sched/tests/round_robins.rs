@@ -4,7 +4,7 @@
 use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, Ticket, build, steps};
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-type Boxed = Box<dyn Scheduler<2, usize>>;
+type Boxed = Box<dyn Scheduler<2, u32>>;
 
 const ALL: [&str; 9] = [
     "mr3",
@@ -27,7 +27,7 @@ fn weighing(milli: u32) -> FlowConfig<2> {
 }
 
 fn offer(scheduler: &mut Boxed, flow: FlowId, number: usize, nanos: u64) {
-    let packet = Packet { flow, size: 1, cost: ResourceVec::from_nanos([nanos; 2]), payload: number };
+    let packet = Packet { flow, size: 1, cost: ResourceVec::from_nanos([nanos; 2]), payload: number as u32 };
     scheduler.enqueue(Time::ZERO, packet).unwrap();
 }
 
@@ -36,7 +36,7 @@ fn serve(scheduler: &mut Boxed) -> Option<usize> {
     let Next::Serve(mut packet) = scheduler.next(Time::ZERO) else { return None };
     let used = packet.ticket.charged();
     finish(scheduler, &mut packet.ticket, used);
-    Some(packet.payload)
+    Some(packet.payload as usize)
 }
 
 fn finish(scheduler: &mut Boxed, ticket: &mut Ticket<2>, used: ResourceVec<2>) {

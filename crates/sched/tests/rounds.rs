@@ -17,7 +17,7 @@ const fn flow(weight: u32, cost: [u64; 2]) -> Given {
     Given { weight, cost, takes: 1 }
 }
 
-type Boxed = Box<dyn Scheduler<2, usize>>;
+type Boxed = Box<dyn Scheduler<2, u32>>;
 
 fn scheduler(spec: &str, flows: &[Given], packets: usize) -> (Boxed, Vec<FlowId>) {
     let mut scheduler: Boxed = build(&spec.parse().unwrap(), Shape::default()).unwrap();
@@ -34,7 +34,7 @@ fn scheduler(spec: &str, flows: &[Given], packets: usize) -> (Boxed, Vec<FlowId>
 }
 
 fn offer(scheduler: &mut Boxed, flow: FlowId, number: usize, cost: [u64; 2]) {
-    let packet = Packet { flow, size: 100, cost: ResourceVec::from_nanos(cost), payload: number };
+    let packet = Packet { flow, size: 100, cost: ResourceVec::from_nanos(cost), payload: number as u32 };
     scheduler.enqueue(Time::ZERO, packet).unwrap();
 }
 
@@ -48,7 +48,7 @@ fn serve(scheduler: &mut Boxed, flows: &[Given], count: usize) -> String {
     while served.len() < count {
         let Next::Serve(mut packet) = scheduler.next(Time::ZERO) else { panic!("after {served}") };
         served.push(char::from(b'A' + packet.payload as u8));
-        finish(scheduler, &mut packet.ticket, flows[packet.payload].takes);
+        finish(scheduler, &mut packet.ticket, flows[packet.payload as usize].takes);
     }
     served
 }
@@ -273,7 +273,7 @@ fn a_flow_that_is_alone_has_a_few_packets_on_their_way() {
 
 #[test]
 fn wrong_parameters_are_explained() {
-    let error = |spec: &str| build::<2, usize>(&spec.parse().unwrap(), Shape::default()).err().unwrap().to_string();
+    let error = |spec: &str| build::<2, u32>(&spec.parse().unwrap(), Shape::default()).err().unwrap().to_string();
     assert_eq!(error("mr3:progress=maybe"), "progress=maybe: expected started | finished | none");
     assert_eq!(error("gmr3:largest=many"), "largest=many: expected a time such as 200 us");
     assert_eq!(error("mr3:largest=1 us"), "mr3 has no parameter \"largest\"; it has progress, newcomers");

@@ -6,7 +6,7 @@ use dovetail_sched::{
 use dovetail_units::{Duration, ResourceVec, Time};
 
 struct Queue {
-    scheduler: Box<dyn Scheduler<2, usize>>,
+    scheduler: Box<dyn Scheduler<2, u32>>,
     flow: FlowId,
     now: Time,
 }
@@ -18,7 +18,7 @@ fn config(resource: usize, upper: u64, lower: u64) -> FlowConfig<2> {
 
 impl Queue {
     fn new(spec: &str, config: FlowConfig<2>) -> Self {
-        let mut scheduler = build::<2, usize>(&spec.parse().unwrap(), Shape::default()).unwrap();
+        let mut scheduler = build::<2, u32>(&spec.parse().unwrap(), Shape::default()).unwrap();
         let flow = scheduler.add_flow(config);
         Self { scheduler, flow, now: Time::ZERO }
     }

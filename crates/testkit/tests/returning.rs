@@ -10,7 +10,7 @@ const VISITORS: usize = 8;
 
 /// Two resources that need equally long for every packet, so that none waits between them.
 struct Line {
-    scheduler: Box<dyn Scheduler<2, usize>>,
+    scheduler: Box<dyn Scheduler<2, u32>>,
     /// Packets started so far.
     now: u64,
     /// What is on the first resource, and on the second.
@@ -23,7 +23,7 @@ impl Line {
     }
 
     fn send(&mut self, flow: FlowId, payload: usize) {
-        let packet = Packet { flow, size: 1500, cost: ResourceVec::from_nanos([LONG; 2]), payload };
+        let packet = Packet { flow, size: 1500, cost: ResourceVec::from_nanos([LONG; 2]), payload: payload as u32 };
         assert!(self.scheduler.enqueue(self.time(), packet).is_ok());
     }
 
@@ -33,7 +33,7 @@ impl Line {
             Next::Serve(served) => Some(served),
             Next::At(_) | Next::AwaitProgress | Next::Empty | Next::Drop { .. } => None,
         };
-        let (payload, mut entering) = served.map(|served| (served.payload, served.ticket)).unzip();
+        let (payload, mut entering) = served.map(|served| (served.payload as usize, served.ticket)).unzip();
         let start = self.time();
         let used = Duration::from_nanos(LONG);
         self.now += 1;
@@ -53,7 +53,7 @@ impl Line {
 /// The most packets that are served while the only packet of a returning flow waits, itself among them. Visitors come
 /// all at once, every so many packets.
 fn longest_wait(spec: &str, every: u64) -> u64 {
-    let scheduler = build::<2, usize>(&spec.parse().unwrap(), Shape { servers: 2 }).unwrap();
+    let scheduler = build::<2, u32>(&spec.parse().unwrap(), Shape { servers: 2 }).unwrap();
     let mut line = Line { scheduler, now: 0, inside: [None, None] };
     let [busy, returning] = [(); 2].map(|()| line.scheduler.add_flow(FlowConfig::default()));
     let (mut visitors, mut sent, mut longest) = ([None; VISITORS], None, 0);

@@ -62,7 +62,7 @@ impl Sizes {
 }
 
 /// The payload is twice the packet's time, and one more if it is the attacker's.
-type Boxed = Box<dyn Scheduler<2, usize>>;
+type Boxed = Box<dyn Scheduler<2, u32>>;
 
 fn add(scheduler: &mut Boxed, milli: u32) -> FlowId {
     scheduler.add_flow(FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() })
@@ -70,7 +70,7 @@ fn add(scheduler: &mut Boxed, milli: u32) -> FlowId {
 
 fn offer(scheduler: &mut Boxed, flow: FlowId, attacker: bool, time: u64, told: u64) {
     let cost = ResourceVec::from_nanos([told; 2]);
-    let payload = 2 * time as usize + usize::from(attacker);
+    let payload = 2 * time as u32 + u32::from(attacker);
     scheduler.enqueue(Time::ZERO, Packet { flow, size: 1, cost, payload }).unwrap();
 }
 
@@ -138,7 +138,7 @@ fn gain(spec: &str, attack: Attack, rival: Sizes) -> f64 {
         }
         attacker.play(&mut scheduler, &mut random);
         let Next::Serve(mut served) = scheduler.next(Time::ZERO) else { panic!("{spec}: nothing to serve") };
-        let (time, attacker) = (served.payload as u64 / 2, served.payload % 2);
+        let (time, attacker) = (u64::from(served.payload / 2), served.payload as usize % 2);
         let used = Duration::from_nanos(time);
         for r in 0..2 {
             scheduler.progress(Time::ZERO, &mut served.ticket, r, Progress::Finished { used });

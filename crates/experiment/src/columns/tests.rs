@@ -57,6 +57,26 @@ fn every_value_comes_back_over_several_row_groups() {
 }
 
 #[test]
+fn measured_numbers_are_not_looked_up_in_a_dictionary() {
+    let root = tempfile::tempdir().unwrap();
+    let mut output = Output::create(root.path(), &["t.parquet"], &[]).unwrap();
+    let columns = [
+        Column::new("link.start_ns", Kind::U64),
+        Column::new("link.latency_s", Kind::F64),
+        Column::new("bytes", Kind::U32),
+        Column::new("flow", Kind::Text),
+    ];
+    let mut table = Table::create(&mut output, "t.parquet", &columns).unwrap();
+    table.push(&[Value::U64(1), Value::F64(2.0), Value::U32(3), Value::Text("ipsec")]).unwrap();
+    table.finish().unwrap();
+    output.commit().unwrap();
+    let reader = SerializedFileReader::new(File::open(root.path().join("t.parquet")).unwrap()).unwrap();
+    let columns = reader.metadata().row_group(0).columns();
+    let dictionaries: Vec<bool> = columns.iter().map(|column| column.dictionary_page_offset().is_some()).collect();
+    assert_eq!(dictionaries, [false, false, true, true]);
+}
+
+#[test]
 fn the_same_rows_give_the_same_bytes() {
     let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for root in [&a, &b] {

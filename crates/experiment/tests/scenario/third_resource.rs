@@ -9,7 +9,7 @@ use dovetail_sched::{
     FlowConfig, FlowId, Next, Packet, Progress, Refused, Scheduler, Served, Shape, Stats, Ticket, UnknownFlow, build,
 };
 use dovetail_sim::record::PacketLog;
-use dovetail_sim::{Options, simulate};
+use dovetail_sim::{Options, deferred, simulate};
 use dovetail_units::{ResourceVec, Time};
 
 /// A scheduler of CPU and link in front of CPU, memory and link: it is told of the first and the last only.
@@ -93,7 +93,8 @@ const GROUPS: [usize; 4] = [0, 40, 60, 70];
 
 fn outcome(scenario: &Scenario, scheduler: &mut dyn Scheduler<3, u32>) -> Outcome {
     let mut log = PacketLog::new(usize::MAX);
-    simulate(&scenario.workload::<3>(), &scenario.pipeline::<3>(), scheduler, &mut log, Options::default()).unwrap();
+    let (workload, pipeline) = (scenario.workload::<3>(), scenario.pipeline::<3>());
+    deferred(&mut log, &|| false, |log| simulate(&workload, &pipeline, scheduler, log, Options::default())).unwrap();
     let mut makespan_s: f64 = 0.0;
     let (mut had, mut busy) = (vec![0.0; GROUPS[3]], [0.0; 3]);
     for packet in log.records() {

@@ -69,7 +69,7 @@ fn a_heavy_flow_among_ten_light_ones() {
 }
 
 struct Bench {
-    scheduler: Box<dyn Scheduler<2, usize>>,
+    scheduler: Box<dyn Scheduler<2, u32>>,
     flows: [FlowId; 3],
 }
 
@@ -81,8 +81,12 @@ impl Bench {
     }
 
     fn offer(&mut self, now: u64, flow: usize, time: u64) {
-        let packet =
-            Packet { flow: self.flows[flow], size: 100, cost: ResourceVec::from_nanos([1, time]), payload: flow };
+        let packet = Packet {
+            flow: self.flows[flow],
+            size: 100,
+            cost: ResourceVec::from_nanos([1, time]),
+            payload: flow as u32,
+        };
         self.scheduler.enqueue(Time::from_nanos(now), packet).unwrap();
     }
 
@@ -150,7 +154,7 @@ fn who_understates_gains_nothing() {
             let Next::Serve(served) = &mut peek else { panic!("{peek:?}") };
             let took = if served.payload == 0 { 400 } else { 100 };
             now += took;
-            times[served.payload] += took;
+            times[served.payload as usize] += took;
             let used = ResourceVec::<2>::from_nanos([1, took])[1];
             bench.scheduler.progress(Time::from_nanos(now), &mut served.ticket, 1, Progress::Finished { used });
         }

@@ -22,14 +22,14 @@ pub struct Service {
 }
 
 /// The scheduler of a spec for a pipeline of two resources, of which the last is shared.
-pub fn scheduler(spec: &str) -> Box<dyn Scheduler<2, usize>> {
+pub fn scheduler(spec: &str) -> Box<dyn Scheduler<2, u32>> {
     build(&spec.parse().unwrap(), Shape::default()).unwrap()
 }
 
 /// Serve the traffic to its end. A packet started at `start` that needs `time` keeps the server for `lasts(start,
 /// time)`.
 pub fn serve_at(
-    scheduler: &mut dyn Scheduler<2, usize>,
+    scheduler: &mut dyn Scheduler<2, u32>,
     traffic: &Traffic,
     lasts: impl FnMut(u64, u64) -> u64,
 ) -> Vec<Service> {
@@ -37,7 +37,7 @@ pub fn serve_at(
 }
 
 /// As [`serve_at`]; `seen` is shown the scheduler after every arrival, and of when that was.
-pub fn serve_watched<S: Scheduler<2, usize> + ?Sized>(
+pub fn serve_watched<S: Scheduler<2, u32> + ?Sized>(
     scheduler: &mut S,
     traffic: &Traffic,
     mut lasts: impl FnMut(u64, u64) -> u64,
@@ -50,12 +50,12 @@ pub fn serve_watched<S: Scheduler<2, usize> + ?Sized>(
         arrived = offer(scheduler, &flows, &traffic.arrivals, arrived, now, &mut queued, &mut seen);
         match scheduler.next(Time::from_nanos(now)) {
             Next::Serve(mut served) => {
-                let Arrival { flow, time, .. } = traffic.arrivals[served.payload];
+                let Arrival { flow, time, .. } = traffic.arrivals[served.payload as usize];
                 let waiting = queued.iter().enumerate().fold(0, |bits, (f, &q)| bits | u64::from(q > 0) << f);
                 queued[flow] -= 1;
                 let finish = now + lasts(now, time);
                 done.push(Service {
-                    packet: served.payload,
+                    packet: served.payload as usize,
                     flow,
                     time,
                     start: now,
@@ -80,7 +80,7 @@ pub fn serve_watched<S: Scheduler<2, usize> + ?Sized>(
 }
 
 /// Serve at the constant speed of one.
-pub fn serve(scheduler: &mut dyn Scheduler<2, usize>, traffic: &Traffic) -> Vec<Service> {
+pub fn serve(scheduler: &mut dyn Scheduler<2, u32>, traffic: &Traffic) -> Vec<Service> {
     serve_at(scheduler, traffic, |_, time| time)
 }
 
@@ -89,13 +89,13 @@ pub fn letters(services: &[Service]) -> String {
     services.iter().map(|s| char::from(b'A' + s.flow as u8)).collect()
 }
 
-fn set_up<S: Scheduler<2, usize> + ?Sized>(scheduler: &mut S, weights: &[u32]) -> Vec<FlowId> {
+fn set_up<S: Scheduler<2, u32> + ?Sized>(scheduler: &mut S, weights: &[u32]) -> Vec<FlowId> {
     let config = |milli| FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() };
     weights.iter().map(|&milli| scheduler.add_flow(config(milli))).collect()
 }
 
 /// Offer what arrives until `until`; returns how many have arrived.
-fn offer<S: Scheduler<2, usize> + ?Sized>(
+fn offer<S: Scheduler<2, u32> + ?Sized>(
     scheduler: &mut S,
     flows: &[FlowId],
     arrivals: &[Arrival],
@@ -107,7 +107,7 @@ fn offer<S: Scheduler<2, usize> + ?Sized>(
     while let Some(&Arrival { at, flow, time }) = arrivals.get(arrived).filter(|a| a.at <= until) {
         // The first resource is not shared: times there must not matter.
         let cost = ResourceVec::from_nanos([(arrived as u64 * 977) % 100_000, time]);
-        let packet = Packet { flow: flows[flow], size: 100, cost, payload: arrived };
+        let packet = Packet { flow: flows[flow], size: 100, cost, payload: arrived as u32 };
         scheduler.enqueue(Time::from_nanos(at), packet).unwrap();
         queued[flow] += 1;
         arrived += 1;

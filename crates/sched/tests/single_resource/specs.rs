@@ -7,7 +7,7 @@ use crate::ALL;
 use crate::server::{letters, scheduler, serve};
 use crate::traffic::Traffic;
 
-fn made(spec: &str) -> Result<Box<dyn Scheduler<2, usize>>, SpecError> {
+fn made(spec: &str) -> Result<Box<dyn Scheduler<2, u32>>, SpecError> {
     build(&spec.parse()?, Shape::default())
 }
 

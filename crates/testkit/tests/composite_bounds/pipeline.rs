@@ -159,7 +159,7 @@ pub fn serve(spec: &str, traffic: &Traffic) -> (Vec<Service>, usize) {
 }
 
 struct Run<'a> {
-    scheduler: Box<dyn Scheduler<2, usize>>,
+    scheduler: Box<dyn Scheduler<2, u32>>,
     traffic: &'a Traffic,
     flows: Vec<FlowId>,
     queued: Vec<u32>,
@@ -177,7 +177,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(spec: &str, traffic: &'a Traffic) -> Self {
-        let mut scheduler = build::<2, usize>(&spec.parse().unwrap(), Shape::default()).unwrap();
+        let mut scheduler = build::<2, u32>(&spec.parse().unwrap(), Shape::default()).unwrap();
         let weight = |milli: u32| Weight::from_milli(milli).unwrap();
         let config = |&[cpu, link]: &[u32; 2]| FlowConfig {
             weight: weight(cpu),
@@ -227,7 +227,7 @@ impl<'a> Run<'a> {
     fn arrive(&mut self) {
         let Arrival { at, flow, estimate, .. } = self.traffic.arrivals[self.arrived];
         let cost = ResourceVec::from_nanos(estimate);
-        let packet = Packet { flow: self.flows[flow], size: 100, cost, payload: self.arrived };
+        let packet = Packet { flow: self.flows[flow], size: 100, cost, payload: self.arrived as u32 };
         self.scheduler.enqueue(Time::from_nanos(at), packet).unwrap();
         self.queued[flow] += 1;
         self.arrived += 1;
@@ -238,7 +238,7 @@ impl<'a> Run<'a> {
         self.run_to(self.now);
         match self.scheduler.next(Time::from_nanos(self.now)) {
             Next::Serve(served) => {
-                let Arrival { flow, truth, .. } = self.traffic.arrivals[served.payload];
+                let Arrival { flow, truth, .. } = self.traffic.arrivals[served.payload as usize];
                 let waiting = self.queued.iter().enumerate().fold(0, |bits, (f, &q)| bits | u64::from(q > 0) << f);
                 self.queued[flow] -= 1;
                 let processed = self.now + truth[0];
@@ -251,7 +251,7 @@ impl<'a> Run<'a> {
                 self.in_pipeline += 1;
                 self.most = self.most.max(self.in_pipeline);
                 let empties = self.queued[flow] == 0;
-                self.done.push(Service { packet: served.payload, flow, left, waiting, empties });
+                self.done.push(Service { packet: served.payload as usize, flow, left, waiting, empties });
                 // Until the CPU is free, and the packet before the one that waits for the link has left it.
                 self.run_to(processed.max(started));
                 true
