@@ -132,14 +132,13 @@ impl Table {
         let schema: Result<Vec<_>, ParquetError> = columns.iter().map(|c| c.schema().map(Arc::new)).collect();
         let schema = schema.and_then(|fields| Type::group_type_builder("schema").with_fields(fields).build());
         let schema = schema.map_err(|e| file.error(reason(e)))?;
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_created_by(concat!("dovetail ", env!("CARGO_PKG_VERSION")).into())
             .set_compression(Compression::SNAPPY);
-        // Measured numbers seldom repeat: to look each up in a dictionary takes long, and the file gets larger by it.
-        let measured = columns.iter().filter(|column| matches!(column.kind, Kind::F64 | Kind::U64));
-        let properties = measured.fold(properties, |properties, column| {
-            properties.set_column_dictionary_enabled(column.name.as_str().into(), false)
-        });
+        // Times hardly ever repeat, and looking each up in a dictionary takes long. Where numbers do, Snappy is enough.
+        for column in columns.iter().filter(|column| matches!(column.kind, Kind::F64 | Kind::U64)) {
+            properties = properties.set_column_dictionary_enabled(column.name.as_str().into(), false);
+        }
         let properties = properties.build();
         let path = file.path().to_path_buf();
         let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
@@ -257,10 +256,11 @@ impl Held {
             (Values::U64(values), Value::U64(v)) => values.push(v.cast_signed()),
             (Values::U32(values), Value::U32(v)) => values.push(v.cast_signed()),
             (Values::F64(values), Value::F64(v)) => values.push(v),
-            (Values::Text(values, known), Value::Text(v)) => {
-                let last = values.last().filter(|last| last.data() == v.as_bytes()).cloned();
-                values.push(last.unwrap_or_else(|| shared(known, v)));
-            }
+            // Most rows have the text of the row before.
+            (Values::Text(values, known), Value::Text(v)) => values.push(match values.last() {
+                Some(last) if last.data() == v.as_bytes() => last.clone(),
+                _ => shared(known, v),
+            }),
             (_, Value::None) if column.optional => {
                 self.present.push(0);
                 return true;

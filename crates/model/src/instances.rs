@@ -1,5 +1,6 @@
 //! The reference fluid for the numbers of resources that scenarios may have, compiled once, here: builds for tests
-//! share generic code between crates, and those that read scenarios are compiled with less optimisation.
+//! share generic code between crates (others do not, and leave this out), and those crates that read scenarios are
+//! compiled with less optimisation.
 
 use crate::fluid::behind::{Behind, Reference, Times};
 

@@ -4,7 +4,7 @@ use dovetail_sched::{FlowConfig, Next, Packet, Progress, Shape, SpecError, build
 use dovetail_units::{Duration, ResourceVec, Time};
 
 fn main() -> Result<(), SpecError> {
-    let mut scheduler = build::<2, u32>(&"drfq".parse()?, Shape::default())?;
+    let mut scheduler = build::<2, &str>(&"drfq".parse()?, Shape::default())?;
     let chat = scheduler.add_flow(FlowConfig::default());
     let batch = scheduler.add_flow(FlowConfig::default());
 
@@ -18,14 +18,14 @@ fn main() -> Result<(), SpecError> {
         (chat, ms(20, 60), "chat 2"),
     ];
     let mut now = Time::ZERO;
-    for (payload, &(flow, cost, name)) in (0..).zip(&requests) {
+    for (flow, cost, payload) in requests {
         if let Err(refused) = scheduler.enqueue(now, Packet { flow, size: 1, cost, payload }) {
-            println!("{name} is refused: {}", refused.reason.name());
+            println!("{} is refused: {}", refused.payload, refused.reason.name());
         }
     }
     // One request at a time, to keep the example short: serve it, then report what it really took.
     while let Next::Serve(mut served) = scheduler.next(now) {
-        println!("{now}: {}", requests[served.payload as usize].2);
+        println!("{now}: {}", served.payload);
         let took = served.ticket.charged();
         for stage in 0..2 {
             now += took[stage];

@@ -1,7 +1,7 @@
 //! Every discipline for the payloads of the simulator and of tests, and the numbers of resources that most callers
 //! have, compiled once, here. Builds for tests share generic code between crates (the compiler does at `opt-level` 0
-//! and 1); without this, each test that builds a scheduler by its name compiles all of them again, which takes longer
-//! than all else that is done for it.
+//! and 1; others do not, and leave this out); without this, each test that builds a scheduler by its name compiles all
+//! of them again, which takes longer than all else that is done for it.
 
 use crate::{Schedulers, Shape, Spec, SpecError, build_all};
 

@@ -1,6 +1,7 @@
 //! Simulations by the schedulers of the catalogue, and what records them, for the numbers of resources that scenarios
 //! may have, compiled once, here. Builds for tests share generic code between crates (the compiler does at `opt-level`
-//! 0 and 1); without this, the crates that read scenarios compile it all again, with less optimisation.
+//! 0 and 1; others do not, and leave this out); without this, tests and the crates that read scenarios compile it all
+//! again, these with less optimisation.
 
 use dovetail_sched::{Scheduler, Schedulers};
 

@@ -61,7 +61,7 @@ fn measured_numbers_are_not_looked_up_in_a_dictionary() {
     let root = tempfile::tempdir().unwrap();
     let mut output = Output::create(root.path(), &["t.parquet"], &[]).unwrap();
     let columns = [
-        Column::new("link.start_ns", Kind::U64),
+        Column::optional("link.start_ns", Kind::U64),
         Column::new("link.latency_s", Kind::F64),
         Column::new("bytes", Kind::U32),
         Column::new("flow", Kind::Text),

@@ -94,6 +94,7 @@ const GROUPS: [usize; 4] = [0, 40, 60, 70];
 fn outcome(scenario: &Scenario, scheduler: &mut dyn Scheduler<3, u32>) -> Outcome {
     let mut log = PacketLog::new(usize::MAX);
     let (workload, pipeline) = (scenario.workload::<3>(), scenario.pipeline::<3>());
+    // By code that the library has compiled for all recorders.
     deferred(&mut log, &|| false, |log| simulate(&workload, &pipeline, scheduler, log, Options::default())).unwrap();
     let mut makespan_s: f64 = 0.0;
     let (mut had, mut busy) = (vec![0.0; GROUPS[3]], [0.0; 3]);
