@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::support::Folder;
 
 /// What the program prints, whether or not it found all in order.
-fn document(arguments: &[&str]) -> Value {
-    let name = format!("{}-{}", arguments[1], std::process::id());
+fn document(lab: &str, arguments: &[&str]) -> Value {
+    let name = format!("{lab}-{}", std::process::id());
     let said = Folder::new().dovetail(&[arguments, &["--json", "--name", &name]].concat());
     serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:#?}"))
 }
@@ -16,7 +16,7 @@ fn document(arguments: &[&str]) -> Value {
 #[ignore = "needs root"]
 fn two_gateways_survive_a_network_as_it_is_and_kills() {
     let short = ["--set", "alone=1 s", "--set", "together=6 s", "--set", "rate=20 Mbps"];
-    let document = document(&[&["lab", "run", "gateway-real"][..], &short].concat());
+    let document = document("run", &[&["lab", "run", "gateway-real"][..], &short].concat());
     let promises = document["promises"].as_array().unwrap();
     let of = |words: &str| {
         let found: Vec<&Value> =
@@ -48,21 +48,30 @@ fn what_a_scenario_of_gateways_cannot_be_is_refused() {
     refused(&["--set", "calls.count=0"], &["calls", "from 1 to 1000"]);
 }
 
+/// Of flows with so many packets each.
+fn a_flood_is_told(packets: &str) {
+    let few = ["--set", "flows.most=1000", "--for", "1 s", "-s", "drr", "-s", "fifo"];
+    let document = document(&format!("flood{packets}"), &[&["lab", "flood", "--packets", packets][..], &few].concat());
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| row["scheduler"].as_str().unwrap()).collect::<Vec<_>>(), ["drr", "fifo"]);
+    for row in rows {
+        let number = |key: &str| row[key].as_f64().unwrap();
+        assert!(number("flood_pps") > 0.0 && number("memory") > 0.0 && number("fair_bps") > 0.0, "{document:#}");
+        // Flows with queues of their own, queues that are shared by them or by first frames, and what is no flow.
+        assert!((2.0..=1000.0 + 2.0 * 1024.0 + 1.0).contains(&number("flows")), "{document:#}");
+    }
+}
+
 #[test]
 #[ignore = "needs root"]
-fn a_flood_is_told_scheduler_by_scheduler() {
-    let few = ["--set", "flows.most=1000", "--for", "1 s", "-s", "drr", "-s", "fifo"];
-    for packets in ["1", "2"] {
-        let document = document(&[&["lab", "flood", "--packets", packets][..], &few].concat());
-        let rows = document["rows"].as_array().unwrap();
-        assert_eq!(rows.iter().map(|row| row["scheduler"].as_str().unwrap()).collect::<Vec<_>>(), ["drr", "fifo"]);
-        for row in rows {
-            let number = |key: &str| row[key].as_f64().unwrap();
-            assert!(number("flood_pps") > 0.0 && number("memory") > 0.0 && number("fair_bps") > 0.0, "{document:#}");
-            // Flows with queues of their own, queues that are shared by them or by first frames, and what is no flow.
-            assert!((2.0..=1000.0 + 2.0 * 1024.0 + 1.0).contains(&number("flows")), "{document:#}");
-        }
-    }
+fn a_flood_of_single_packets_is_told_scheduler_by_scheduler() {
+    a_flood_is_told("1");
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_flood_of_pairs_is_told_scheduler_by_scheduler() {
+    a_flood_is_told("2");
 }
 
 #[test]
