@@ -4,7 +4,8 @@ CARGO ?= cargo
 OUT ?= out/demo
 FUZZ_SECONDS ?= 600
 
-.PHONY: demo test documents book search soak bench budget throughput ns2 others example reproduce pages falsify breaks lab fuzz fuzz-merge rust
+.PHONY: demo test documents book search soak bench budget throughput ns2 others example reproduce pages causes falsify \
+	breaks lab fuzz fuzz-merge rust
 
 demo: rust
 	@echo "Building takes some minutes the first time."
@@ -90,6 +91,11 @@ reproduce:
 # The tables of claims in docs/reproductions, by what `make reproduce` has found.
 pages:
 	CHECKS=out/reproduce/checks.json $(CARGO) test --release --locked -p dovetail-papers --lib the_tables_are_written -- --ignored
+
+# Why some numbers of the papers do not come out, by models that share nothing with ours.
+causes:
+	$(CARGO) test --release --locked -p dovetail-testkit --test shares_direct --test mixtures_direct --test reno_direct \
+		--test sabrina_direct -- --include-ignored
 
 # Every claim once under wrong disciplines, where it must fail or say why it cannot. CLAIMS="pcfq cbcs" is a part of them.
 falsify:

@@ -17,6 +17,10 @@ use std::process::{Command, ExitCode, Stdio};
 
 use counted::Counted;
 
+/// Tests at a time of those that need something, if `RUST_TEST_THREADS` does not say how many: they wait for most of
+/// their time.
+const WAITING: &str = "4";
+
 /// Whether this machine has something.
 type Has = fn() -> bool;
 
@@ -34,14 +38,17 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let mut counted = Counted::default();
     let mut passed = programs::pass(&arguments, &mut counted);
-    passed &= test(&arguments, &["--doc"], &mut counted);
+    passed &= test(cargo_test(&arguments).arg("--doc"), &mut counted);
     let able: Vec<&str> = NEEDS.iter().filter(|(_, here)| here()).map(|(need, _)| *need).collect();
     let more = counted.left_out_for(&able);
     if passed && !more.is_empty() {
         // One program after another: these tests make namespaces, and some look at clocks.
-        let mut rest = vec!["--lib", "--bins", "--tests", "--", "--ignored", "--exact"];
-        rest.extend(more.iter().map(String::as_str));
-        passed = test(&arguments, &rest, &mut counted);
+        let mut rest = cargo_test(&arguments);
+        rest.args(["--lib", "--bins", "--tests", "--", "--ignored", "--exact"]).args(&more);
+        if std::env::var_os("RUST_TEST_THREADS").is_none() {
+            rest.env("RUST_TEST_THREADS", WAITING);
+        }
+        passed = test(&mut rest, &mut counted);
     }
     println!("{counted}");
     if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -50,14 +57,15 @@ fn main() -> ExitCode {
 /// `cargo test` of the whole workspace.
 fn cargo_test(arguments: &[String]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["test", "--workspace", "--locked"]).args(arguments).stdout(Stdio::piped());
+    command.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(arguments).stdout(Stdio::piped());
+    // What it was itself run with: a later `cargo test` without it would build some libraries again.
+    command.env_remove("CARGO_MANIFEST_DIR");
     command
 }
 
 /// Whether these tests pass, as cargo runs them. Programs of which none runs are not told of.
-fn test(arguments: &[String], which: &[&str], counted: &mut Counted) -> bool {
-    let child = cargo_test(arguments).arg("--no-fail-fast").args(which).spawn();
-    let mut child = match child {
+fn test(command: &mut Command, counted: &mut Counted) -> bool {
+    let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
             eprintln!("error: cannot run cargo: {error}");

@@ -292,6 +292,7 @@ fn interval(deviation: f64) -> f64 {
 /// Fig. 9: in the fluid small flows of CPU-bound traffic wait no longer at 0.8, as the paper says. Their packets do,
 /// once they have started there: by `dovetail reproduce` 1.99 times as long; with 3,000 flows 1.76 times here.
 #[test]
+#[ignore = "explains the papers by a model of its own: make causes"]
 fn drops_do_not_decrease_where_the_link_is_full() {
     let found = figures([0.0, 0.65], 1.5);
     within("fewer drops, CPU-bound", 10.0..=35.0, found.fewer[0]);
@@ -310,6 +311,7 @@ fn drops_do_not_decrease_where_the_link_is_full() {
 /// three patterns, by about as much as in the paper (15 to 20 %). Small flows of CPU-bound traffic are served nearly as
 /// soon, and those of bandwidth-bound traffic later instead of sooner.
 #[test]
+#[ignore = "explains the papers by a model of its own: make causes"]
 fn drops_decrease_in_all_patterns_with_an_uneven_mixture_at_a_low_load() {
     let found = figures([0.28, 1.0], 1.1);
     within("fewer drops, CPU-bound", 10.0..=20.0, found.fewer[0]);

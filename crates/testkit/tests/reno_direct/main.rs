@@ -60,6 +60,7 @@ fn dumbbell(rules: [Rule; 2], cpu: f64, seeds: u64) -> Seen {
 /// half as long, and rates are nearer to the fair ones. `dovetail reproduce` has a class 11.0 % off, and 2.0 % off the
 /// fair rates of what is used.
 #[test]
+#[ignore = "explains the papers by a model of its own: make causes"]
 fn an_old_average_lets_cpu_and_link_idle() {
     let cpu = 25e6;
     let [old, young] = [1e-4, 0.002].map(|weight| {
@@ -92,6 +93,7 @@ fn short_queues_cost_the_fastest_class_a_tenth() {
 /// Fig. 12, without web traffic, L3 having 90 Mbit/s: under DRR-RED with room for 15 packets of a flow L3 carries far
 /// less than under DRQ, with room for 100 as much within 5 points. `dovetail reproduce` has 17.1 and 4.8 points.
 #[test]
+#[ignore = "explains the papers by a model of its own: make causes"]
 fn short_queues_leave_the_third_link_idle() {
     let long = DENSITIES.map(|w| [(0, w), (1, 1.0), (2, w), (3, 1.0), (4, w), (5, 1.0)]);
     let others = [[(0, 0.5), (1, 1.0)], [(2, 0.5), (3, 1.0)]].into_iter().chain(DENSITIES.map(|w| [(4, w), (5, 1.0)]));
@@ -111,6 +113,7 @@ fn short_queues_leave_the_third_link_idle() {
 /// Fig. 14 with 20 Mcycles/s: how far SG1 and SG2 together are higher under DRR-RED than under DRQ hangs on the core's
 /// rate, and is slight where that is 200 Mbit/s. `dovetail reproduce` has 25.9 and 3.8 %.
 #[test]
+#[ignore = "explains the papers by a model of its own: make causes"]
 fn the_rate_of_the_core_decides_what_is_slightly() {
     let above = |core: f64| {
         let both = [2.5, 0.5].map(|w| [(0, w), (1, 1.0), (2, 1.0), (3, w)]);

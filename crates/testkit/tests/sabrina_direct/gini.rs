@@ -73,6 +73,7 @@ fn indices(groups: &[Group], schemes: [Scheme; 2], charge: Charge, resource: usi
 /// PCFQ, Fig. 5: the index of the CPU under separate WFQ per that under PCFQ, which the paper finds similar (a fifth).
 /// Predictions by the smoothed time of a byte make it higher. With exact times it is lower than under PCFQ.
 #[test]
+#[ignore = "explains the papers by a model of its own: make causes"]
 fn predictions_make_separate_wfq_less_fair_on_the_cpu() {
     let ratios = |charge: Charge| {
         let runs = indices(&loaded(16.083), TAGS, charge, 0);
@@ -90,6 +91,7 @@ fn predictions_make_separate_wfq_less_fair_on_the_cpu() {
 /// Where every flow sends 1.2 times what it has reserved, and decryption flows 28 times a second, it has more, as the
 /// paper says: rates and load decide, of which the paper gives the sums.
 #[test]
+#[ignore = "explains the papers by a model of its own: make causes"]
 fn rates_and_load_decide_where_the_link_has_spikes() {
     let more = |decryption: f64, times: f64| {
         let mut groups = loaded(decryption);

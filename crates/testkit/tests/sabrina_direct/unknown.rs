@@ -7,6 +7,7 @@ use super::{ROUNDS, TAGS, TEN_MBPS, loaded, machine, mean, mean_delay_s, on_engi
 /// the rates that the two loads leave, both arrivals, both readings of the weights and both charges the two are never
 /// there together, and the largest is never there at all.
 #[test]
+#[ignore = "explains the papers by a model of its own: make causes"]
 fn no_rates_arrivals_weights_or_charges_give_decryptions_delays() {
     let mut found = Vec::new();
     for decryption in [0.5, 3.0, 16.083, 24.0, 40.0] {
