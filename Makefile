@@ -4,8 +4,8 @@ CARGO ?= cargo
 OUT ?= out/demo
 FUZZ_SECONDS ?= 600
 
-.PHONY: demo test documents book search soak bench budget throughput ns2 others example reproduce pages causes falsify \
-	breaks lab fuzz fuzz-merge rust
+.PHONY: demo test documents book search soak bench budget throughput ns2 others dummynet example reproduce pages causes \
+	falsify breaks lab fuzz fuzz-merge rust
 
 demo: rust
 	@echo "Building takes some minutes the first time."
@@ -84,6 +84,11 @@ others:
 	$(CARGO) build --release --locked -p dovetail-cli
 	python3 crates/bench/others/beside.py
 	python3 crates/bench/others/causes.py
+
+# dummynet's FIFO, DRR and QFQ in the loop of `make bench`: nanoseconds to hold it against.
+DUMMYNET ?= dummynet
+dummynet:
+	sh crates/bench/others/dummynet.sh "$(DUMMYNET)"
 
 reproduce:
 	$(CARGO) run --release --locked -- reproduce --out out/reproduce
