@@ -5,7 +5,7 @@ use std::iter;
 
 use dovetail_model::fluid::behind::{Behind, Due, Reference, Times};
 use dovetail_sim::{Pipeline, Recorder, SimPacket, Workload};
-use dovetail_units::Time;
+use dovetail_units::{Duration, Time};
 
 use crate::recorded::Recorded;
 use crate::scenario::NO_FLOW;
@@ -116,11 +116,8 @@ impl<const M: usize> Watch<M> {
     }
 
     fn times(&self, packet: &SimPacket<M>) -> Times<M> {
-        let alone = packet.cost.0.map(|time| time.as_secs_f64());
-        let shared_s = std::array::from_fn(|r| alone[r] / self.servers[r]);
         let counts = self.counts.get(packet.flow as usize).unwrap_or(&[1.0; M]);
-        let by_weight = shared_s.iter().zip(counts).map(|(time, count)| time * count);
-        Times { shared_s, dominant_s: by_weight.fold(0.0, f64::max), alone_s: alone.into_iter().fold(0.0, f64::max) }
+        Times::new(packet.cost.0.map(Duration::as_secs_f64), &self.servers, counts)
     }
 
     fn left(&mut self, now: Time, packet: &SimPacket<M>) {

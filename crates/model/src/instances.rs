@@ -6,6 +6,7 @@ use crate::fluid::behind::{Behind, Reference, Times};
 
 /// For `M` resources.
 struct Instances<const M: usize> {
+    _times: fn([f64; M], &[f64; M], &[f64; M]) -> Times<M>,
     _arrived: fn(&mut Reference<M>, f64, usize, &Times<M>),
     _started: fn(&mut Reference<M>, f64, usize, &Times<M>),
     _left: fn(&mut Reference<M>, f64, usize, f64),
@@ -14,7 +15,8 @@ struct Instances<const M: usize> {
 
 const fn instances<const M: usize>() -> Instances<M> {
     let (_arrived, _started) = (Reference::arrived, Reference::started);
-    Instances { _arrived, _started, _left: Reference::left, _finish: Reference::finish }
+    let (_left, _finish) = (Reference::left, Reference::finish);
+    Instances { _times: Times::new, _arrived, _started, _left, _finish }
 }
 
 #[used]

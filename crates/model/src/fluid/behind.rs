@@ -48,6 +48,17 @@ pub struct Times<const M: usize> {
     pub alone_s: f64,
 }
 
+impl<const M: usize> Times<M> {
+    /// Of a packet that takes so many seconds on each resource alone. Each resource has so many servers, and counts so
+    /// many times more for the flow than by its weight.
+    pub fn new(alone_s: [f64; M], servers: &[f64; M], counts: &[f64; M]) -> Self {
+        let shared_s = std::array::from_fn(|r| alone_s[r] / servers[r]);
+        let longest = |times_s: [f64; M]| times_s.into_iter().fold(0.0, f64::max);
+        let dominant_s = longest(std::array::from_fn(|r| shared_s[r] * counts[r]));
+        Self { shared_s, dominant_s, alone_s: longest(alone_s) }
+    }
+}
+
 /// A packet's way through the fluid.
 #[derive(Clone, Copy, Debug)]
 struct Packet<const M: usize> {
