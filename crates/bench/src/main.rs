@@ -18,8 +18,7 @@
 //! each call the least time counts: where the system takes the processor away, that is another call each time.
 //!
 //! `--pass SPEC FLOWS PACKETS BURST` measures nothing: it lets so many packets pass, of two resources, or of three with
-//! `"SPEC of 3"`. The program `budget` counts
-//! instructions and misses by it.
+//! `"SPEC of 3"`. The program `budget` counts instructions and misses by it.
 
 mod calls;
 mod frames;
