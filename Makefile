@@ -4,8 +4,8 @@ CARGO ?= cargo
 OUT ?= out/demo
 FUZZ_SECONDS ?= 600
 
-.PHONY: demo test documents book search soak bench budget throughput ns2 others dummynet example reproduce pages causes \
-	falsify breaks lab fuzz fuzz-merge rust
+.PHONY: demo test documents book search soak bench budget throughput ns2 others dummynet example reproduce pages \
+	causes falsify breaks lab fuzz fuzz-merge rust
 
 demo: rust
 	@echo "Building takes some minutes the first time."
