@@ -66,8 +66,8 @@ budget:
 # Frames per second of the live box beside the kernel's router, and what each step costs. Needs root, and two
 # processors with nothing else to do.
 throughput:
+	@[ "$$(id -u)" = 0 ] || { echo 'needs root, for namespaces: sudo env "PATH=$$PATH" make throughput'; exit 1; }
 	@command -v ethtool >/dev/null || { echo "missing: ethtool (Debian package ethtool)"; exit 1; }
-	@[ "$$(id -u)" = 0 ] || { echo "needs root, to make network namespaces: sudo make throughput"; exit 1; }
 	$(CARGO) run --release --locked -p dovetail-dataplane --example throughput
 
 # Beside ns-2 itself, which it installs where it can: the senders, the dumbbell over five seeds, and the speed.

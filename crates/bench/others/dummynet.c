@@ -32,6 +32,13 @@ static unsigned long read_of_them;
 
 static uint64_t state = 88172645463325252;
 
+static void
+fail(const char *why)
+{
+	fprintf(stderr, "%s\n", why);
+	exit(1);
+}
+
 static unsigned
 draw(unsigned below)
 {
@@ -49,7 +56,7 @@ come(unsigned flow)
 	m->m_nextpkt = NULL;
 	m->flow_id = flow;
 	if (alg->enqueue(instance, (struct dn_queue *)(queues + queue_size * flow), m))
-		exit(1);
+		fail("a packet was refused");
 }
 
 static void
@@ -57,6 +64,8 @@ go(void)
 {
 	struct mbuf *m = alg->dequeue(instance);
 
+	if (!m)
+		fail("no packet came back");
 	read_of_them += m->m_pkthdr.len + m->flow_id;
 	idle[next_back] = m;
 	next_back = next_back + 1 == places ? 0 : next_back + 1;
@@ -105,7 +114,7 @@ set_up(void)
 		q->_si = instance;
 		q->fs = flowset;
 		if ((alg->flags & DN_MULTIQUEUE) && alg->new_queue && alg->new_queue(q))
-			exit(1);
+			fail("so many flows are more than it takes");
 	}
 	places = flows * BACKLOG + LONGEST_BURST;
 	struct packet *memory = lines(sizeof(*memory) * places);
@@ -134,7 +143,13 @@ now(void)
 int
 main(int count, char **argument)
 {
-	if (count != 4 || (flows = atoi(argument[2])) < 1) {
+	static moduledata_t **const modules[] = { &_g_dn_fifo, &_g_dn_rr, &_g_dn_qfq };
+	static const char *const names[] = { "fifo", "rr", "qfq" };
+	moduledata_t *module = NULL;
+
+	for (int i = 0; count == 4 && i < 3; i++)
+		module = strcmp(argument[1], names[i]) ? module : *modules[i];
+	if (!module || (flows = atoi(argument[2])) - 1 >= 10000000) {
 		fprintf(stderr, "usage: dummynet fifo|rr|qfq FLOWS BURST\n");
 		return 2;
 	}
@@ -144,8 +159,6 @@ main(int count, char **argument)
 		fprintf(stderr, "a burst has 1 to %d packets\n", LONGEST_BURST);
 		return 2;
 	}
-	moduledata_t *module = !strcmp(argument[1], "fifo") ? _g_dn_fifo : !strcmp(argument[1], "rr") ? _g_dn_rr : _g_dn_qfq;
-
 	alg = module->p;
 	set_up();
 	for (unsigned i = 0; i < flows * BACKLOG; i++)

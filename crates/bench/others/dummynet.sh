@@ -6,6 +6,10 @@ if [ ! -f "$from/test/test_dn_sched.c" ]; then
   echo "missing: git clone https://github.com/luigirizzo/dummynet, then make dummynet DUMMYNET=the folder"
   exit 1
 fi
+if ! grep -q 'q->ni.length >= 200' "$from/test/test_dn_sched.c"; then
+  echo "this dummynet is another one: check out e717cdd"
+  exit 1
+fi
 to=target/dummynet
 mkdir -p "$to"
 # A queue of dummynet's tests holds 200 packets, and its FIFO has only one.

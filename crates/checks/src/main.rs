@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     let able: Vec<&str> = NEEDS.iter().filter(|(_, here)| here()).map(|(need, _)| *need).collect();
     let more = counted.left_out_for(&able);
     if passed && !more.is_empty() {
-        // One program after another: these tests make namespaces, and some look at clocks.
+        // One program after another, and few tests of it at a time: they make namespaces, and some look at clocks.
         let mut rest = cargo_test(&arguments);
         rest.args(["--lib", "--bins", "--tests", "--", "--ignored", "--exact"]).args(&more);
         if std::env::var_os("RUST_TEST_THREADS").is_none() {
