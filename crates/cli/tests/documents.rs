@@ -1,12 +1,13 @@
 //! What the README and the book say is true: every `dovetail` command works as written, prints what stands below it,
 //! and draws the picture that is shown; every link leads somewhere; no line is too long.
 //!
-//! What a page claims is checked in three forms:
+//! What a page claims is checked in these forms:
 //!
 //! * A block marked `sh` is run, line by line, as far as its lines begin with `dovetail`.
 //! * A block marked `text` directly below it, or below `<!-- shows: dovetail ... -->`, is what the last command prints.
 //!   A line `...` stands for any lines.
 //! * One below `<!-- says: dovetail ... -->` is what a command that fails says on standard error.
+//! * A block below `<!-- is in: FILE -->` is in this file, which the tests compile.
 //! * The image below `<!-- draws: FILE of dovetail run ... -->` is that file of the command's `--out` folder.
 //!
 //! `DOVETAIL_WRITE=1` writes what is printed and drawn into the pages instead (`make documents`).
@@ -484,6 +485,20 @@ fn every_discipline_is_explained() {
         let shown = format!("<!-- shows: dovetail schedulers {name} -->");
         assert!(read(&root().join("docs/explanation").join(&page)).contains(&shown), "{page} lacks {shown}");
     }
+}
+
+#[test]
+fn programs_on_pages_are_in_the_files_that_are_named() {
+    let mut found = 0;
+    for path in documents() {
+        for named in read(&path).split("<!-- is in: ").skip(1) {
+            let (file, rest) = named.split_once(" -->\n```rust\n").expect("a file, and a block below");
+            let (block, _) = rest.split_once("\n```\n").expect("a fence that ends");
+            assert!(read(&root().join(file)).contains(block), "{} shows what is not in {file}", path.display());
+            found += 1;
+        }
+    }
+    assert!(found >= 2, "only {found} found");
 }
 
 #[test]
