@@ -173,7 +173,7 @@ fn many_flows_in_debt_keep_nobody() {
 
 #[test]
 fn no_call_takes_steps_in_proportion_to_flows() {
-    table(20_000, 5_000);
+    table(100_000, 20_000);
 }
 
 #[test]
