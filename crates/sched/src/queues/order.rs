@@ -46,7 +46,8 @@ impl<N> Default for Order<N> {
 
 impl<N: Copy> Order<N> {
     /// The flow's next packet is to be served after all others that are here.
-    #[inline]
+    // Always, so that a note that was made in registers is not read back wider than it was written.
+    #[inline(always)]
     pub fn push_back(&mut self, flow: FlowId, note: N) {
         let entry = Entry { flow, note, before: self.ends.last, after: NIL, following: NIL };
         let at = match self.free {

@@ -314,6 +314,25 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
         }
     }
 
+    /// Whose packet is next; else what to wait for. Apart, so that the flow comes back in a register.
+    fn find<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>, wait: &mut Choice) -> Option<u32> {
+        if let Some(puts_off) = self.fluid.puts_off(now, &self.started) {
+            *wait = puts_off;
+            return None;
+        }
+        self.fluid.settle(now, queues, &mut self.started);
+        self.turn(now, queues);
+        loop {
+            if let Some((flow, _)) = self.started.front(queues) {
+                return Some(flow.index);
+            }
+            if let Some(until) = self.fluid.find_start(queues, &mut self.started) {
+                *wait = until;
+                return None;
+            }
+        }
+    }
+
     fn turn_alpha<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>) {
         let alpha = match (&mut self.steer, &mut self.guard) {
             (None, None) => return,
@@ -420,20 +439,10 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
         self.fluid.arrive(flow, slot, queues, &mut self.started);
     }
 
+    #[inline(always)]
     fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>) -> Choice {
-        if let Some(wait) = self.fluid.puts_off(now, &self.started) {
-            return wait;
-        }
-        self.fluid.settle(now, queues, &mut self.started);
-        self.turn(now, queues);
-        loop {
-            if let Some((flow, _)) = self.started.front(queues) {
-                return Choice::Flow(flow.index);
-            }
-            if let Some(wait) = self.fluid.find_start(queues, &mut self.started) {
-                return wait;
-            }
-        }
+        let mut wait = Choice::AwaitProgress;
+        self.find(now, queues, &mut wait).map_or(wait, Choice::Flow)
     }
 
     #[inline(always)]

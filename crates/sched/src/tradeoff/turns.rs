@@ -269,10 +269,17 @@ impl Turns {
 
     /// Who has the least finish of those near this end, which come first in their heaps.
     fn least_near(&self, end: usize) -> Option<u32> {
-        let firsts = self.heaps[end].each_ref().map(Tournament::peek);
-        let at_end = firsts.iter().flatten().map(|&(key, _)| key >> FINISH_BITS).min()?;
-        let near = firsts.into_iter().flatten().filter(|(key, _)| key >> FINISH_BITS <= at_end + self.reach());
-        near.map(|(key, flow)| (key & LAST_FINISH, flow)).min().map(|(_, flow)| flow)
+        // One by one: an array of both would go through memory.
+        let [even, odd] = &self.heaps[end];
+        let (Some((a, a_flow)), Some((b, b_flow))) = (even.peek(), odd.peek()) else {
+            return even.peek().or(odd.peek()).map(|(_, flow)| flow);
+        };
+        let are_near = (a >> FINISH_BITS).abs_diff(b >> FINISH_BITS) <= self.reach();
+        let is_a = match are_near {
+            true => (a & LAST_FINISH, a_flow) < (b & LAST_FINISH, b_flow),
+            false => a < b,
+        };
+        Some(if is_a { a_flow } else { b_flow })
     }
 
     /// So many classes after the one at an end are near it, too.
