@@ -58,9 +58,17 @@ pub trait Discipline<const M: usize>: Sized + Send {
     #[inline]
     fn touch(&self, _flow: u32, _state: &Self::Flow) {}
 
+    /// [`touch`](Self::touch) what only [`arrived`](Self::arrived) looks at.
+    #[inline]
+    fn touch_arriving(&self, _flow: u32, _state: &Self::Flow) {}
+
     /// The flows that are likely to be served by the next so many packets.
     #[inline]
     fn ahead(&self, _packets: usize, _ahead: &mut Ahead) {}
+
+    /// The flows that [`settle`](Self::settle) is likely to look at once time has passed for so many packets.
+    #[inline]
+    fn upcoming(&self, _packets: usize, _ahead: &mut Ahead) {}
 
     /// A packet has joined the flow's queue at `slot`. Settled before.
     fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Self::Flow, Self::Stamp>);
@@ -237,6 +245,25 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         flows.for_each(|flow| self.queues.touch(flow, |flow, state| self.discipline.touch(flow, state)));
     }
 
+    /// Read ahead the records of these flows, and their first two packets.
+    #[inline]
+    fn touch_flows(&self, ahead: &Ahead) {
+        let flows = || ahead.flows().iter().copied();
+        self.touch_records(flows());
+        flows().for_each(|flow| self.queues.touch_head(flow));
+        flows().for_each(|flow| self.queues.touch_second(flow));
+    }
+
+    /// Read ahead what the discipline will look at because time has passed until `now`.
+    #[inline]
+    fn touch_upcoming(&self, now: Time, packets: usize) {
+        if now > self.now {
+            let mut ahead = Ahead::default();
+            self.discipline.upcoming(packets, &mut ahead);
+            self.touch_flows(&ahead);
+        }
+    }
+
     /// The discipline's choice, if a packet waits.
     #[inline(always)]
     fn choose(&mut self, now: Time) -> Option<Choice> {
@@ -397,8 +424,14 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
             return;
         }
         if self.reads_ahead() {
-            self.touch_records(packets.iter().map(|packet| packet.flow.index));
-            packets.iter().for_each(|packet| self.queues.touch_tail(packet.flow.index));
+            let flows = || packets.iter().map(|packet| packet.flow.index);
+            let discipline = |flow, state: &D::Flow| {
+                self.discipline.touch(flow, state);
+                self.discipline.touch_arriving(flow, state);
+            };
+            flows().for_each(|flow| self.queues.touch(flow, discipline));
+            flows().for_each(|flow| self.queues.touch_tail(flow));
+            self.touch_upcoming(now, packets.len());
         }
         let now = self.clock(now);
         for packet in packets.drain(..) {
@@ -416,9 +449,8 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
             self.place_moved();
             let mut ahead = Ahead::default();
             self.discipline.ahead(most, &mut ahead);
-            self.touch_records(ahead.flows().iter().copied());
-            ahead.flows().iter().for_each(|&flow| self.queues.touch_head(flow));
-            ahead.flows().iter().for_each(|&flow| self.queues.touch_second(flow));
+            self.touch_flows(&ahead);
+            self.touch_upcoming(now, most);
         }
         let now = self.clock(now);
         for _ in 0..most {
@@ -436,6 +468,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         }
         if self.reads_ahead() {
             self.touch_records(tickets.iter().map(|ticket| ticket.flow.index));
+            self.touch_upcoming(now, tickets.len());
         }
         let now = self.clock(now);
         for (ticket, &event) in tickets.iter_mut().zip(events) {

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::{NIL, Queues};
 use crate::contract::FlowId;
 use crate::steps;
+use crate::touch::{self, Ahead};
 
 /// Flows in the order in which their packets are to be served, with a note of each. Every operation is O(1), but
 /// [`forget`](Self::forget): an entry is in two lists, of all and of its flow's, so that it can be taken out of the
@@ -12,8 +13,9 @@ use crate::steps;
 #[derive(Clone, Debug)]
 pub struct Order<N = ()> {
     entries: Vec<Entry<N>>,
-    /// An entry that is not in use; the others follow by `after`.
-    free: u32,
+    /// Entries that are not in use, linked by `after`. Those that were left first are used first, so that entries lie
+    /// in memory about in their order.
+    free: Ends,
     ends: Ends,
     /// By flow index: its entries.
     flows: Vec<Ends>,
@@ -40,7 +42,7 @@ const NONE: Ends = Ends { first: NIL, last: NIL };
 
 impl<N> Default for Order<N> {
     fn default() -> Self {
-        Self { entries: Vec::new(), free: NIL, ends: NONE, flows: Vec::new() }
+        Self { entries: Vec::new(), free: NONE, ends: NONE, flows: Vec::new() }
     }
 }
 
@@ -50,13 +52,13 @@ impl<N: Copy> Order<N> {
     #[inline(always)]
     pub fn push_back(&mut self, flow: FlowId, note: N) {
         let entry = Entry { flow, note, before: self.ends.last, after: NIL, following: NIL };
-        let at = match self.free {
+        let at = match self.free.first {
             NIL => {
                 self.entries.push(entry);
                 self.entries.len() as u32 - 1
             }
             free => {
-                self.free = self.entries[free as usize].after;
+                self.free.first = self.entries[free as usize].after;
                 self.entries[free as usize] = entry;
                 free
             }
@@ -84,6 +86,24 @@ impl<N: Copy> Order<N> {
         _queues: &Queues<M, P, F, S>,
     ) -> Option<(FlowId, N)> {
         self.entries.get(self.ends.first as usize).filter(|_| !self.is_empty()).map(|entry| (entry.flow, entry.note))
+    }
+
+    /// Read ahead what a packet of the flow touches that is put here.
+    #[inline]
+    pub fn touch(&self, flow: u32) {
+        if let Some(own) = self.flows.get(flow as usize) {
+            touch::word(&own.last);
+        }
+    }
+
+    /// The flows of the first packets.
+    pub fn ahead(&self, packets: usize, ahead: &mut Ahead) {
+        let mut at = self.ends.first;
+        for _ in 0..packets {
+            let Some(entry) = self.entries.get(at as usize) else { return };
+            ahead.push(entry.flow.index);
+            at = entry.after;
+        }
     }
 
     /// The first packet is served: its note.
@@ -124,8 +144,12 @@ impl<N: Copy> Order<N> {
         }
         let own = &mut self.flows[flow.index()];
         *own = if following == NIL { NONE } else { Ends { first: following, ..*own } };
-        self.entries[at as usize].after = self.free;
-        self.free = at;
+        self.entries[at as usize].after = NIL;
+        match self.free.first {
+            NIL => self.free.first = at,
+            _ => self.entries[self.free.last as usize].after = at,
+        }
+        self.free.last = at;
         note
     }
 }

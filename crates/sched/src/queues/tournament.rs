@@ -178,11 +178,18 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
         entries().filter(|&entry| entry <= greatest && entry != E::NONE).for_each(|entry| ahead.push(entry.flow()));
     }
 
-    /// Read ahead the leaf of a flow.
+    /// Read ahead the leaf of a flow, and the node above.
     #[inline]
     pub fn touch(&self, flow: u32) {
-        if let Some(node) = self.levels.first().and_then(|leaves| leaves.nodes.get(flow as usize / ARITY)) {
-            touch::word(&node.entries[0]);
+        let mut node = flow as usize;
+        for level in self.levels.iter().take(2) {
+            node /= ARITY;
+            if let Some(node) = level.nodes.get(node) {
+                touch::word(&node.entries[0]);
+                if size_of::<Node<E>>() > 64 {
+                    touch::word(&node.entries[ARITY - 1]);
+                }
+            }
         }
     }
 

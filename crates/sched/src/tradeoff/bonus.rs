@@ -28,6 +28,10 @@ pub trait Bonus<const M: usize>: Clone + Debug + Send {
     /// Its normalised processing times, in units of 2^-32.
     fn normalised(place: Self::Place) -> [u64; M];
 
+    /// Read ahead what [`take_head`](Self::take_head) and [`leave`](Self::leave) touch of a flow.
+    #[inline]
+    fn touch(&self, _flow: u32) {}
+
     /// The next call has begun.
     fn next_call(&mut self);
 

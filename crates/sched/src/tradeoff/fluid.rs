@@ -29,6 +29,7 @@ use crate::note::Note;
 use crate::per_flow::Choice;
 use crate::queues::{Links, List, Order, Queues};
 use crate::tag;
+use crate::touch::Ahead;
 use floors::{Clock, Floors};
 
 /// So many ends of packets, and instants at which some end, are handled by a call; and so many packets start in one
@@ -157,6 +158,24 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         if !self.settled || now != self.pace.now_in_real_time() {
             self.pass(now, queues, started);
         }
+    }
+
+    /// The flows whose heads are likely to end next.
+    pub(super) fn ahead(&self, flows: usize, ahead: &mut Ahead) {
+        self.common.finishes.ahead(flows, ahead);
+    }
+
+    /// Whether a flow that stands so is backlogged.
+    #[inline]
+    pub(super) fn has(&self, state: &FluidFlow<M, B::Place>) -> bool {
+        state.period == self.period
+    }
+
+    /// Read ahead what a flow's next head touches.
+    #[inline]
+    pub(super) fn touch(&self, flow: u32) {
+        self.common.finishes.touch(flow);
+        self.turns.touch(flow);
     }
 
     /// Time has passed until `now`.

@@ -106,6 +106,7 @@ use crate::note::{Note, Words};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{self, Alpha, Apart, Counted, Lag, Promise};
 use crate::spec::{Spec, SpecError};
+use crate::touch::Ahead;
 
 use bonus::Bonus;
 pub use cells::{Cells, EVENTS_OF_MANY, Grid};
@@ -314,6 +315,13 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
         }
     }
 
+    /// Read ahead what a flow's next head in the fluid touches.
+    #[inline]
+    fn touch_head(&self, flow: u32) {
+        self.fluid.touch(flow);
+        self.started.touch(flow);
+    }
+
     /// Whose packet is next; else what to wait for. Apart, so that the flow comes back in a register.
     fn find<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>, wait: &mut Choice) -> Option<u32> {
         if let Some(puts_off) = self.fluid.puts_off(now, &self.started) {
@@ -424,6 +432,25 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
         {
             guard.left(now, stayed);
         }
+    }
+
+    #[inline]
+    fn touch_arriving(&self, flow: u32, state: &Self::Flow) {
+        // If it is backlogged in the fluid, that need not know yet.
+        if !self.fluid.has(state) {
+            self.touch_head(flow);
+        }
+    }
+
+    #[inline]
+    fn ahead(&self, packets: usize, ahead: &mut Ahead) {
+        self.started.ahead(packets, ahead);
+    }
+
+    #[inline]
+    fn upcoming(&self, packets: usize, ahead: &mut Ahead) {
+        self.fluid.ahead(packets, ahead);
+        ahead.flows().iter().for_each(|&flow| self.touch_head(flow));
     }
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>) {

@@ -17,7 +17,7 @@ use super::bonus::{Bonus, Favours};
 use super::flow::{ONE, Ratio};
 use super::share;
 use crate::queues::{Entry, Tournament, Unfinished};
-use crate::tag;
+use crate::{tag, touch};
 
 /// So many flows are moved in the heaps, or put into them after a rest, in a call; what is left waits for the next one.
 const MOVES: usize = 48;
@@ -150,6 +150,17 @@ impl Bonus<2> for Turns {
             rests: false,
             unplaced: Vec::new(),
             moves: MOVES,
+        }
+    }
+
+    #[inline]
+    fn touch(&self, flow: u32) {
+        if let Some(turn) = self.flows.get(flow as usize) {
+            touch::word(&turn.had[0]);
+            touch::word(&turn.work);
+        }
+        if !self.rests {
+            self.heaps.iter().flatten().for_each(|heap| heap.touch(flow));
         }
     }
 
