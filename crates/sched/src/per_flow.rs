@@ -259,7 +259,7 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
     fn touch_upcoming(&self, now: Time, packets: usize) {
         if now > self.now {
             let mut ahead = Ahead::default();
-            self.discipline.upcoming(packets, &mut ahead);
+            self.discipline.upcoming(packets.min(touch::MOST), &mut ahead);
             self.touch_flows(&ahead);
         }
     }
@@ -448,7 +448,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         if self.reads_ahead() {
             self.place_moved();
             let mut ahead = Ahead::default();
-            self.discipline.ahead(most, &mut ahead);
+            self.discipline.ahead(most.min(touch::MOST), &mut ahead);
             self.touch_flows(&ahead);
             self.touch_upcoming(now, most);
         }
