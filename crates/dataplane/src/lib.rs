@@ -22,6 +22,7 @@ pub mod core;
 pub mod driver;
 pub mod file;
 pub mod frame;
+mod http;
 pub mod live;
 pub mod metrics;
 pub mod module;

@@ -5,10 +5,8 @@
 //! counted twice. `prometheus-client` writes the format; it takes constant values from a collector, where libraries
 //! with global recorders want every change of a value.
 
-use std::io::{self, Cursor};
+use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -16,18 +14,15 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
-use tiny_http::{Header, Method, Response, Server};
 
 use crate::control::Counter;
 use crate::control::protocol::{Answer, Request};
 use crate::core::{Latency, ModuleSnapshot, PortSnapshot, QueueSnapshot, Snapshot};
+use crate::http::{PLAIN, Response, Server};
 use crate::port::LinkState;
 
 /// Serves metrics until it is dropped.
-pub struct Metrics {
-    server: Arc<Server>,
-    thread: Option<JoinHandle<()>>,
-}
+pub struct Metrics(Server);
 
 impl Metrics {
     /// Serve `/metrics` to whoever comes to `listener`, on threads that may do what the calling thread may.
@@ -35,50 +30,30 @@ impl Metrics {
     /// # Errors
     /// There can be no thread.
     pub fn serve(listener: TcpListener, counter: Counter) -> io::Result<Self> {
-        let server = Arc::new(Server::from_listener(listener, None).map_err(io::Error::other)?);
-        let served = Arc::clone(&server);
-        let thread = thread::Builder::new().name("metrics".into()).spawn(move || serve(&served, &counter))?;
-        Ok(Self { server, thread: Some(thread) })
+        Server::serve(listener, "metrics", move |method, target| answer(method, target, &counter)).map(Self)
     }
 
     /// Where it listens.
     pub fn address(&self) -> Option<SocketAddr> {
-        self.server.server_addr().to_ip()
-    }
-}
-
-impl Drop for Metrics {
-    fn drop(&mut self) {
-        self.server.unblock();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.0.address()
     }
 }
 
 const CONTENT: &str = "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-fn serve(server: &Server, counter: &Counter) {
-    for request in server.incoming_requests() {
-        let response = answer(request.method(), request.url(), counter);
-        // Whoever asked may be gone. To HEAD only the headers are sent.
-        let _ = request.respond(response);
-    }
-}
-
 /// What whoever asks is told; what stands behind a question mark is for nobody.
-fn answer(method: &Method, url: &str, counter: &Counter) -> Response<Cursor<Vec<u8>>> {
-    let said = |text: &str, code: u16| Response::from_string(text).with_status_code(code);
-    let with = |response, header: &str| header.parse::<Header>().into_iter().fold(response, Response::with_header);
-    if url.split('?').next() != Some("/metrics") {
-        return said("see /metrics\n", 404);
+fn answer(method: &str, target: &str, counter: &Counter) -> Response {
+    let said = |status, text: &str| Response { status, headers: &[PLAIN], body: text.into() };
+    if target.split('?').next() != Some("/metrics") {
+        return said("404 Not Found", "see /metrics\n");
     }
-    if !matches!(method, Method::Get | Method::Head) {
-        return with(said("only GET and HEAD are answered\n", 405), "Allow: GET, HEAD");
+    if !matches!(method, "GET" | "HEAD") {
+        let other = said("405 Method Not Allowed", "only GET and HEAD are answered\n");
+        return Response { headers: &[PLAIN, "Allow: GET, HEAD"], ..other };
     }
     match counter.ask(Request::Snapshot { flows: 0 }) {
-        Answer::Snapshot(snapshot) => with(said(&text(*snapshot), 200), CONTENT),
-        _ => said("the box does not answer\n", 503),
+        Answer::Snapshot(snapshot) => Response { status: "200 OK", headers: &[CONTENT], body: text(*snapshot) },
+        _ => said("503 Service Unavailable", "the box does not answer\n"),
     }
 }
 

@@ -2,8 +2,8 @@
 //! own.
 
 use std::fs;
-use std::io::Read;
-use std::net::UdpSocket;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -15,6 +15,7 @@ use crate::core::Snapshot;
 use crate::driver::{Clock, real_time};
 use crate::frame::Pool;
 use crate::live::Live;
+use crate::metrics::Metrics;
 use crate::port::Port;
 use crate::port::packet::PacketPort;
 use crate::port::testbed::{in_namespace, ip, numbered, send, soon};
@@ -185,7 +186,7 @@ fn a_confined_box_finishes_its_capture_rereads_its_file_and_can_do_nothing_else(
                 fs::write(elsewhere.path().join("new"), "new").is_err(),
                 PacketPort::open("left", 64).is_err(),
                 UdpSocket::bind("127.0.0.1:0").is_err(),
-                std::net::TcpStream::connect("127.0.0.1:1").is_err_and(|e| e.raw_os_error() == Some(libc::EPERM)),
+                TcpStream::connect("127.0.0.1:1").is_err_and(|e| e.raw_os_error() == Some(libc::EPERM)),
                 std::process::Command::new("true").status().is_err(),
             ];
             (confinement, reread, refused, left.counters().sent)
@@ -202,4 +203,38 @@ fn a_confined_box_finishes_its_capture_rereads_its_file_and_can_do_nothing_else(
         );
         assert!(told.starts_with(&expected) && told.ends_with(" system calls allowed"), "{told}");
     });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_confined_box_serves_metrics_until_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(folder.path(), "packet:left", "packet:right");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // Nobody answers what would take a box.
+    let (_, counter) = Desk::open();
+    let ((tell, told), (end, ended)) = (sync_channel(1), sync_channel(1));
+    let confined = thread::spawn(move || {
+        confine(&config).unwrap();
+        let metrics = Metrics::serve(listener, counter).unwrap();
+        tell.send(metrics.address()).unwrap();
+        ended.recv().unwrap();
+    });
+    assert_eq!(told.recv().unwrap(), Some(address));
+    let ask = |target: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "GET {target} HTTP/1.1\r\n\r\n").unwrap();
+        stream
+    };
+    let idle = TcpStream::connect(address).unwrap();
+    for (target, status) in [("/", "404 Not Found"), ("/metrics", "503 Service Unavailable")] {
+        let mut text = String::new();
+        ask(target).read_to_string(&mut text).unwrap();
+        assert!(text.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{text}");
+    }
+    end.send(()).unwrap();
+    confined.join().unwrap();
+    assert!(TcpStream::connect(address).is_err());
+    drop(idle);
 }

@@ -16,8 +16,9 @@ use crate::core::{Middlebox, Setup};
 use crate::live::Live;
 use crate::watch::target;
 
-/// Requests that wait at most; every client waits for its answer before it asks again.
-const WAITING: usize = 16;
+/// Requests that wait at most, which is more than there are clients of the socket and of the metrics; every client
+/// waits for its answer before it asks again.
+const WAITING: usize = 32;
 
 /// The worker answers one request in this time at most, so that no client can keep it from its packets.
 const SPACING: Duration = Duration::from_millis(5);
