@@ -9,8 +9,9 @@ use std::time::Duration as Wait;
 
 use dovetail_dataplane::config::Config;
 use dovetail_dataplane::control::Desk;
+use dovetail_dataplane::core::Snapshot;
 use dovetail_dataplane::live::Live;
-use dovetail_dataplane::metrics::Metrics;
+use dovetail_dataplane::metrics::{self, Metrics};
 use dovetail_dataplane::port::memory::pair;
 use dovetail_units::{Duration, Time};
 use dovetail_wire::LinkType;
@@ -180,6 +181,68 @@ fn what_is_no_http_is_told_so() {
         let said = answering.ask(nonsense);
         assert!(said.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{nonsense:?}: {said}");
     }
+}
+
+/// A box with a class and a module of these names.
+fn named(class: &str, module: &str) -> String {
+    // As in JSON, so in TOML.
+    let [class, module] = [class, module].map(|name| serde_json::to_string(name).unwrap());
+    format!(
+        "{CONFIG}[[class]]\nname = {class}\nmodules = [{module}]\n[[module]]\nname = {module}\nkind = \"monitor\"\n"
+    )
+}
+
+/// The labels of a line, as OpenMetrics has them: names and values.
+fn labels(line: &str) -> Vec<(String, String)> {
+    let (mut all, mut rest) = (Vec::new(), line.split_once('{').unwrap().1);
+    loop {
+        let (name, value) = rest.split_once("=\"").unwrap();
+        let (mut unescaped, mut chars) = (String::new(), value.chars());
+        loop {
+            match chars.next().unwrap() {
+                '"' => break,
+                '\\' => unescaped.push(match chars.next().unwrap() {
+                    'n' => '\n',
+                    other @ ('"' | '\\') => other,
+                    other => panic!("\\{other} in {line}"),
+                }),
+                other => unescaped.push(other),
+            }
+        }
+        all.push((name.to_string(), unescaped));
+        match chars.as_str().strip_prefix(',') {
+            Some(more) => rest = more,
+            None => break assert!(chars.as_str().starts_with("} "), "{line}"),
+        }
+    }
+    all
+}
+
+#[test]
+fn names_are_read_from_labels_as_they_are_in_the_configuration() {
+    for name in ["customer \"A\"", "C:\\new", "\\", "a\"} 1", "naïve, {b=\"c\"}"] {
+        let mut snapshot: Snapshot = parse(&named(name, name)).unwrap().middlebox().unwrap().snapshot(NOW);
+        snapshot.classes[0].frames.dropped.insert("two\nlines".into(), 1);
+        let text = metrics::text(snapshot);
+        let has = |label: &str, value: &str| {
+            let mut lines = text.lines().filter(|line| line.contains('{') && !line.starts_with('#'));
+            lines.any(|line| labels(line).contains(&(label.to_string(), value.to_string())))
+        };
+        assert!(has("class", name) && has("module", name) && has("reason", "two\nlines"), "{name:?}\n{text}");
+    }
+}
+
+#[test]
+fn names_with_control_characters_are_refused_where_they_stand() {
+    for name in ["a\nb", "\u{1b}[2J", "tab\t", "\u{85}"] {
+        for (class, module, place) in [(name, "all", "box.toml:4:8"), ("all", name, "box.toml:7:8")] {
+            let message = parse(&named(class, module)).map(drop).unwrap_err();
+            let expected = format!("the name {name:?} has a control character");
+            assert!(message.contains(&expected) && message.contains(place), "{message}");
+        }
+    }
+    let message = parse(&named("a\nb", "all")).map(drop).unwrap_err();
+    assert!(message.contains("help: without: \"a-b\""), "{message}");
 }
 
 #[test]

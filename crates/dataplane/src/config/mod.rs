@@ -11,6 +11,7 @@ mod values;
 mod warnings;
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use dovetail_config::rules;
@@ -192,7 +193,7 @@ impl Config {
         })
     }
 
-    fn at(&self, span: std::ops::Range<usize>, message: impl Into<String>) -> InputError {
+    fn at(&self, span: Range<usize>, message: impl Into<String>) -> InputError {
         InputError::at(&self.label, &self.text, span, message)
     }
 
@@ -205,6 +206,7 @@ impl Config {
     }
 
     fn check(&self) -> Result<(), InputError> {
+        self.check_names()?;
         let mut names: Vec<&str> = Vec::new();
         let mut otherwise: Option<&str> = None;
         for class in &self.file.class {
@@ -266,6 +268,26 @@ impl Config {
         }
         self.check_resources()?;
         self.middlebox().map(|_| ())
+    }
+
+    /// Names of classes and modules go to terminals, logs and labels of metrics.
+    fn check_names(&self) -> Result<(), InputError> {
+        let check = |name: &str, place: &dyn Fn() -> Range<usize>| match name.contains(char::is_control) {
+            true => {
+                let help = format!("without: {:?}", name.replace(char::is_control, "-"));
+                Err(self.at(place(), format!("the name {name:?} has a control character")).with_help(help))
+            }
+            false => Ok(()),
+        };
+        for class in &self.file.class {
+            let name = &class.get_ref().name;
+            check(name.get_ref(), &|| name.span())?;
+        }
+        for module in &self.file.module {
+            let place = || value_of(&self.text, &module.span(), "name").unwrap_or(module.span());
+            check(&module.get_ref().name, &place)?;
+        }
+        Ok(())
     }
 
     fn weight(&self, class: &Class) -> Result<Weight, InputError> {
