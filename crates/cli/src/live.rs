@@ -166,6 +166,8 @@ fn run(config: &Config, live: &mut Live, mut endings: Endings, args: &args::Star
             live.hurry();
         }
     });
+    // Who still asks hears at once that nobody answers.
+    drop(desk);
     let report = Report::new(live.totals(end), end.since(start).as_secs_f64());
     let Snapshot { total, unaccounted, .. } = &report.forward;
     let dropped: u64 = total.dropped.values().sum();
