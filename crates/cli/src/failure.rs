@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::process::ExitCode;
 
+use dovetail_dataplane::config::StartError;
 use dovetail_experiment::compare::RunError;
 
 use crate::{journal, terminal};
@@ -47,6 +48,16 @@ impl Failure {
         };
         terminal::say(&journal::as_error(&format!("error: {message}"), journal::is_journald()));
         ExitCode::from(code)
+    }
+}
+
+impl From<StartError> for Failure {
+    /// What the machine lacks now may be there at another try.
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Wrong(error) => Self::input(error),
+            StartError::Lacks(error) => Self::run(error),
+        }
     }
 }
 

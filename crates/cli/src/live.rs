@@ -50,13 +50,13 @@ fn start(args: args::Start) -> Result<(), Failure> {
     let config = Config::parse(&args.file, &read(&args.file)?, &args.overrides).map_err(Failure::input)?;
     // First of all: a signal must not leave behind what the ports have begun to write.
     let endings = Endings::hear().map_err(Failure::run)?;
-    let mut live = if args.dry_run { None } else { Some(Live::open(&config).map_err(Failure::input)?) };
+    let mut live = if args.dry_run { None } else { Some(Live::open(&config)?) };
     if args.duration.is_some() && config.is_simulated() {
         let message = "--for is for a box that runs by the clock; over a capture it runs as long as that lasts";
         return Err(Failure::Input(message.into()));
     }
     let Some(live) = &mut live else { return rehearse(&config) };
-    live.open_state(&config).map_err(Failure::input)?;
+    live.open_state(&config).map_err(Failure::run)?;
     let (report, ended) = match config.is_simulated() {
         true => simulate(&config, live, endings)?,
         false => run(&config, live, endings, &args)?,

@@ -6,7 +6,7 @@ use std::io;
 use dovetail_config::InputError;
 use dovetail_units::{Duration, Time};
 
-use crate::config::Config;
+use crate::config::{Config, StartError};
 use crate::core::{Account, Drops, Middlebox, PortSnapshot, STOPPED, Snapshot};
 use crate::frame::Frame;
 use crate::port::decorate::HELD;
@@ -57,7 +57,7 @@ impl Live {
     ///
     /// # Errors
     /// The configuration is wrong, or a port cannot be opened.
-    pub fn open(config: &Config) -> Result<Self, InputError> {
+    pub fn open(config: &Config) -> Result<Self, StartError> {
         let middlebox = config.middlebox()?;
         let [inside, outside] = config.open_ports()?;
         Ok(Self::new(middlebox, inside, outside, config.reverse_delay()))

@@ -140,3 +140,40 @@ fn a_time_to_run_is_refused_over_a_capture() {
     folder.dovetail(&["live", "box.toml", "--for", "1 s"]).fails(2, &["--for is for a box that runs by the clock"]);
     assert!(folder.list("out").is_empty());
 }
+
+/// systemd starts a box again that ends with 1, and not one that ends with 2.
+#[test]
+fn what_the_machine_lacks_at_the_moment_is_no_wrong_configuration() {
+    let folder = folder("10");
+    let missing = ["live", "box.toml", "--set", "ports.in=packet:usb77"];
+    folder.dovetail(&missing).fails(1, &["there is no interface \"usb77\"", "in = \"packet:usb77\""]);
+    folder.dovetail(&[&missing[..], &["--dry-run"]].concat()).fails(2, &["there is no interface \"usb77\""]);
+    let nowhere = ["live", "box.toml", "--set", "ports.out=pcap:>nowhere/out.pcap"];
+    folder.dovetail(&nowhere).fails(1, &["there is no folder"]);
+    for (set, words) in [
+        ("scheduler=\"dr\"", "did you mean \"drr\"?"),
+        ("ports.in=paket:usb77", "did you mean \"packet:usb77\"?"),
+        ("ports.in=pcap:nosuch.pcap", "paths are relative to the folder of the configuration"),
+        ("ports.out=pcap:>out", "it is a folder"),
+        ("record.in=in.pcap", "in.pcap is the file that ports.in reads already"),
+    ] {
+        folder.dovetail(&["live", "box.toml", "--set", set]).fails(2, &[words]);
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_box_whose_state_cannot_be_kept_at_the_moment_may_be_started_again() {
+    let folder = Folder::new();
+    let tunnel = "[[module]]\nname = \"tunnel\"\nkind = \"esp\"\ntransform = \"aes128-gcm\"\nspi = 4096\n\
+        src = \"192.0.2.1\"\ndst = \"192.0.2.2\"\nkey = \"000102030405060708090a0b0c0d0e0f10111213\"\n";
+    folder.write(
+        "box.toml",
+        format!(
+            "scheduler = \"fifo\"\nports = {{ in = \"tun:a\", out = \"tun:b\" }}\nstate = {{ folder = \"late\" }}\n\
+            class = [{{ name = \"all\", modules = [\"tunnel\"] }}]\n{tunnel}"
+        ),
+    );
+    let said = folder.shell("unshare -n $dovetail live box.toml");
+    said.fails(1, &["the state of module \"tunnel\": ", "late: No such file or directory", "folder = \"late\""]);
+}

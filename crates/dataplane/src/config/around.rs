@@ -11,7 +11,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::values::named_file;
-use super::{Config, folder_of};
+use super::{Config, StartError, folder_of};
 use crate::module::ModuleConfig;
 use crate::port::decorate::{Faults, Faulty, Recorded, Traced};
 use crate::port::{Kind, OpenError, Port};
@@ -148,20 +148,26 @@ impl Config {
     }
 
     /// Why this port cannot be opened.
-    pub(super) fn wrong_port(&self, written: &Spanned<String>, error: &OpenError) -> InputError {
-        let wrong = self.at(written.span(), error.to_string());
-        let input = match written.get_ref().parse() {
-            Ok(Kind::Capture { input: Some(path), .. }) => path,
-            _ => return wrong,
+    pub(super) fn wrong_port(&self, written: &Spanned<String>, error: &OpenError) -> StartError {
+        let is_relative = match written.get_ref().parse() {
+            Ok(Kind::Capture { input: Some(path), .. }) => path.is_relative(),
+            _ => false,
         };
-        match input.is_relative() && error.is_no_file() {
-            true => wrong.with_help("paths are relative to the folder of the configuration"),
-            false => wrong,
+        match self.cannot_open(written.span(), error) {
+            StartError::Wrong(wrong) if is_relative && error.is_no_file() => {
+                StartError::Wrong(wrong.with_help("paths are relative to the folder of the configuration"))
+            }
+            other => other,
         }
     }
 
+    fn cannot_open(&self, span: Range<usize>, error: &OpenError) -> StartError {
+        let told = self.at(span, error.to_string());
+        if error.is_input() { StartError::Wrong(told) } else { StartError::Lacks(told) }
+    }
+
     /// The ports `in` and `out` with what stands around them: captures and traces see what the box sees.
-    pub(super) fn around(&self, ports: [Box<dyn Port>; 2], epoch: Time) -> Result<[Box<dyn Port>; 2], InputError> {
+    pub(super) fn around(&self, ports: [Box<dyn Port>; 2], epoch: Time) -> Result<[Box<dyn Port>; 2], StartError> {
         let [inside, outside] = ports;
         let (faults, record, trace) = (&self.file.faults, &self.file.record, &self.file.trace);
         let seed = faults.seed.unwrap_or(1);
@@ -180,8 +186,8 @@ impl Config {
         end: &'static str,
         [capture, trace]: [&Option<Spanned<PathBuf>>; 2],
         epoch: Time,
-    ) -> Result<Box<dyn Port>, InputError> {
-        let wrong = |file: &Spanned<PathBuf>, error: OpenError| self.at(file.span(), error.to_string());
+    ) -> Result<Box<dyn Port>, StartError> {
+        let wrong = |file: &Spanned<PathBuf>, error: OpenError| self.cannot_open(file.span(), &error);
         let path = |file: &Spanned<PathBuf>| self.folder().join(file.get_ref());
         let port = match capture {
             None => port,

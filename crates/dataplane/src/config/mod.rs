@@ -5,6 +5,7 @@ mod file;
 mod fragments;
 mod rehearsal;
 mod reread;
+mod start;
 mod state;
 mod third;
 mod values;
@@ -30,6 +31,7 @@ use crate::port::{self, Kind, OpenError, Options, Port};
 pub use file::Control;
 use file::{Class, File, Ports};
 use fragments::FRAGMENTS;
+pub use start::StartError;
 pub(crate) use values::{Percent, Room};
 
 /// A configuration that was read and checked.
@@ -85,11 +87,11 @@ impl Config {
     /// # Errors
     /// One cannot be opened, nothing would come in, they are the same interface or the same frames or carry frames of
     /// different kinds, or a file would be written over another one or over one that the box is made of.
-    pub fn open_ports(&self) -> Result<[Box<dyn Port>; 2], InputError> {
+    pub fn open_ports(&self) -> Result<[Box<dyn Port>; 2], StartError> {
         self.open_ports_by(&mut port::open)
     }
 
-    fn open_ports_by(&self, open: &mut Opener) -> Result<[Box<dyn Port>; 2], InputError> {
+    fn open_ports_by(&self, open: &mut Opener) -> Result<[Box<dyn Port>; 2], StartError> {
         self.check_files()?;
         let Ports { inside, outside } = &self.file.ports;
         let kinds = self.kinds()?;
@@ -113,7 +115,7 @@ impl Config {
         let other = ports[1].link();
         if link != other {
             let message = format!("{} carries {link} and {} {other}", inside.get_ref(), outside.get_ref());
-            return Err(self.at(outside.span(), message));
+            return Err(self.at(outside.span(), message).into());
         }
         self.around(ports, epoch)
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use dovetail_config::InputError;
 use dovetail_units::Duration;
 
-use super::{Config, IDLE};
+use super::{Config, IDLE, StartError};
 use crate::file;
 use crate::port::{self, Kind, Options, Port};
 
@@ -16,7 +16,7 @@ impl Config {
     ///
     /// # Errors
     /// As [`open_ports`](Self::open_ports).
-    pub fn rehearse(&self) -> Result<Vec<String>, InputError> {
+    pub fn rehearse(&self) -> Result<Vec<String>, StartError> {
         let mut notes = Vec::new();
         let mut open = |kind: &Kind, options: &Options| match port::open(kind, options) {
             Err(error) if error.is_claimed() => {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -26,17 +26,18 @@ impl AtomicFile {
     /// pipe or a link of this name would be gone in the end.
     pub fn create(path: &Path) -> Result<Self, OpenError> {
         let cannot = |why| OpenError::failed(&path.display().to_string(), "cannot be written", why);
+        let wrong = |why: &str| Err(cannot(io::Error::new(ErrorKind::InvalidInput, why)));
         let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
         // Of `new/` and `new/.` the file name is `new`.
         let ends_in = |name: &OsStr| path.as_os_str().as_bytes().ends_with(name.as_bytes());
         if path.is_dir() || !path.file_name().is_some_and(ends_in) {
-            return Err(cannot(io::Error::other("it is a folder")));
+            return wrong("it is a folder");
         }
         if path.is_symlink() {
-            return Err(cannot(io::Error::other("it is a link, which would be replaced: name the file itself")));
+            return wrong("it is a link, which would be replaced: name the file itself");
         }
         if path.exists() && !path.is_file() {
-            return Err(cannot(io::Error::other("it is not an ordinary file")));
+            return wrong("it is not an ordinary file");
         }
         if !folder.is_dir() {
             return Err(cannot(io::Error::other(format!("there is no folder {}", folder.display()))));

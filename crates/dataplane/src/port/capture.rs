@@ -42,7 +42,7 @@ pub fn first_time(path: &Path) -> Result<Option<Time>, OpenError> {
 /// Of a file: a capture is read twice, and opening a pipe would wait for ever for somebody who writes to it.
 fn reader(path: &Path) -> Result<CaptureReader<'static>, OpenError> {
     if path.exists() && !path.is_file() {
-        let why = io::Error::other("it is not an ordinary file");
+        let why = io::Error::new(io::ErrorKind::InvalidInput, "it is not an ordinary file");
         return Err(OpenError::failed(&path.display().to_string(), "cannot be read", why));
     }
     CaptureReader::open(path).map_err(OpenError::Capture)

@@ -15,6 +15,13 @@ pub enum OpenError {
         /// What is wrong with it.
         problem: String,
     },
+    /// The interface cannot be such a port as it is at the moment.
+    Unfit {
+        /// The port.
+        text: String,
+        /// What is wrong with the interface.
+        problem: String,
+    },
     /// There is no such interface.
     NoInterface {
         /// The name asked for.
@@ -84,16 +91,24 @@ impl OpenError {
         matches!(self, Self::Capture(TraceError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Whether what was asked for is wrong, rather than the system at fault.
+    /// Whether what was asked for is wrong, and will be the next time too; `false` for what the system lacks at the
+    /// moment, such as an interface.
     pub fn is_input(&self) -> bool {
-        matches!(self, Self::NotAPort { .. } | Self::NoInterface { .. } | Self::Capture(_))
+        match self {
+            Self::NotAPort { .. } | Self::Capture(_) => true,
+            // What the system itself says has a number.
+            Self::Failed { source, .. } => {
+                source.kind() == io::ErrorKind::InvalidInput && source.raw_os_error().is_none()
+            }
+            _ => false,
+        }
     }
 }
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotAPort { text, problem } => write!(f, "{text:?} is not a port: {problem}"),
+            Self::NotAPort { text, problem } | Self::Unfit { text, problem } => write!(f, "{text:?} is not a port: {problem}"),
             Self::NoInterface { name, there } => {
                 // Of names that differ in a number none is meant rather than another.
                 let stem = |name: &str| name.trim_end_matches(|digit: char| digit.is_ascii_digit()).to_string();

@@ -98,7 +98,7 @@ impl PacketPort {
             return Ok(interface);
         }
         let problem = format!("{name} is not an Ethernet interface");
-        Err(OpenError::NotAPort { text: format!("packet:{name}"), problem })
+        Err(OpenError::Unfit { text: format!("packet:{name}"), problem })
     }
 
     /// Received frames whose transport checksum the sender had left to the network card.

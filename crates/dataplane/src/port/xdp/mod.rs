@@ -108,7 +108,7 @@ impl XdpPort {
     /// The interface called `name`, if it is fit for such a port.
     pub(super) fn check(name: &str) -> Result<Interface, OpenError> {
         let interface = interface::interface(name)?;
-        let wrong = |problem: String| OpenError::NotAPort { text: format!("xdp:{name}"), problem };
+        let wrong = |problem: String| OpenError::Unfit { text: format!("xdp:{name}"), problem };
         if !interface.ethernet {
             return Err(wrong(format!("{name} is not an Ethernet interface")));
         }
