@@ -330,6 +330,36 @@ fn the_socket_of_a_dead_box_is_replaced_and_that_of_a_live_one_is_not() {
 }
 
 #[test]
+fn a_box_whose_socket_was_removed_ends_and_leaves_that_of_another_box_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("box.sock");
+    let running = Running::start(|| middlebox(CONFIG));
+    let open = || Bound::at(&path).unwrap();
+    let serve = || open().serve(running.counter.clone()).unwrap();
+    for another in [false, true] {
+        let first = serve();
+        fs::remove_file(&path).unwrap();
+        let second = another.then(serve);
+        let (tell, told) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            drop(first);
+            tell.send(()).unwrap();
+        });
+        told.recv_timeout(std::time::Duration::from_secs(60)).expect("it ends");
+        assert_eq!(path.exists(), another);
+        assert!(second.is_none_or(|_| Client::connect(&path).unwrap().snapshot(0).is_ok()));
+        assert!(!path.exists());
+    }
+    // One that answers nobody yet.
+    let first = open();
+    fs::remove_file(&path).unwrap();
+    let second = open();
+    drop(first);
+    assert!(path.exists());
+    drop(second);
+}
+
+#[test]
 fn a_request_that_is_too_long_ends_its_client_only() {
     let reachable = Reachable::start();
     let mut hostile = reachable.raw();

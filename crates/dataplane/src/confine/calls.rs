@@ -24,7 +24,6 @@ const ALWAYS: &[c_long] = &[
     libc::SYS_getsockopt,
     // Clients of the control socket and of metrics.
     libc::SYS_accept4,
-    libc::SYS_connect,
     libc::SYS_setsockopt,
     libc::SYS_shutdown,
     libc::SYS_sendmsg,
@@ -110,8 +109,6 @@ fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
         ALWAYS.iter().chain(OLDER).map(|&call| (call, Vec::new())).collect();
     let requests: Result<_, _> = REQUESTS.iter().map(|&request| rule(1, SeccompCmpOp::Eq, request)).collect();
     rules.insert(libc::SYS_ioctl, requests?);
-    // The control socket's thread is woken by a connection to itself.
-    rules.insert(libc::SYS_socket, vec![rule(0, SeccompCmpOp::Eq, libc::AF_UNIX as u64)?]);
     rules.insert(libc::SYS_prctl, vec![rule(0, SeccompCmpOp::Eq, libc::PR_SET_NAME as u64)?]);
     rules.insert(libc::SYS_tgkill, vec![rule(0, SeccompCmpOp::Eq, u64::from(std::process::id()))?]);
     // No memory becomes a program.

@@ -2,16 +2,17 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Write};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use socket2::{Domain, SockAddr, Type};
+use socket2::{Domain, SockAddr, SockRef, Type};
 
 use super::desk::Counter;
 use super::lines::{Lines, NoLine};
@@ -25,8 +26,14 @@ const TAKE: Duration = Duration::from_secs(2);
 
 /// A Unix socket whose clients are answered. It is removed when this is dropped.
 pub struct Socket {
-    path: PathBuf,
-    closed: Arc<AtomicBool>,
+    // In the order of `Bound`.
+    _place: Place,
+    _accepting: Accepting,
+}
+
+/// The thread that takes new clients, which ends when this is dropped.
+struct Accepting {
+    listener: Arc<UnixListener>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -38,20 +45,30 @@ pub struct Bound {
 }
 
 /// Where a socket is, which is removed when this is dropped.
-struct Place(PathBuf);
+struct Place {
+    path: PathBuf,
+    file: (u64, u64),
+}
 
 impl Place {
-    /// It is not removed.
-    fn keep(mut self) -> PathBuf {
-        std::mem::take(&mut self.0)
+    fn of(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_path_buf(), file: file_at(path)? })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // An empty path is no file's.
-        let _ = fs::remove_file(&self.0);
+        // If somebody has removed it, another box may have one there by now. While the listener lives, the file's
+        // number is nobody else's.
+        if file_at(&self.path).is_ok_and(|there| there == self.file) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
+}
+
+/// Which file has this name: its device and its number there.
+fn file_at(path: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(path).map(|there| (there.dev(), there.ino()))
 }
 
 impl Bound {
@@ -63,7 +80,7 @@ impl Bound {
     pub fn at(path: &Path) -> io::Result<Self> {
         make_room(path)?;
         let listener = bind(path)?;
-        Ok(Self { place: Place(path.to_path_buf()), listener })
+        Ok(Self { place: Place::of(path)?, listener })
     }
 
     /// Answer clients, on threads of their own, which may do what the calling thread may.
@@ -72,20 +89,17 @@ impl Bound {
     /// There can be no thread.
     pub fn serve(self, counter: Counter) -> io::Result<Socket> {
         let Self { place, listener } = self;
-        let closed = Arc::new(AtomicBool::new(false));
-        let over = Arc::clone(&closed);
-        let thread = thread::Builder::new().name("control".into()).spawn(move || accept(&listener, &counter, &over))?;
-        Ok(Socket { path: place.keep(), closed, thread: Some(thread) })
+        let listener = Arc::new(listener);
+        let taken = Arc::clone(&listener);
+        let thread = thread::Builder::new().name("control".into()).spawn(move || accept(&taken, &counter))?;
+        Ok(Socket { _place: place, _accepting: Accepting { listener, thread: Some(thread) } })
     }
 }
 
-impl Drop for Socket {
+impl Drop for Accepting {
     fn drop(&mut self) {
-        self.closed.store(true, Ordering::Relaxed);
-        // Wakes the thread; if nobody can connect any more, somebody removed the socket, and the thread is left to the
-        // process's end.
-        let woken = UnixStream::connect(&self.path).is_ok();
-        let _ = fs::remove_file(&self.path);
+        // Wakes the thread, wherever the socket's name is by now.
+        let woken = SockRef::from(&*self.listener).shutdown(Shutdown::Both).is_ok();
         if let Some(thread) = self.thread.take().filter(|_| woken) {
             let _ = thread.join();
         }
@@ -130,14 +144,16 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(UnixListener::from(OwnedFd::from(socket)))
 }
 
-fn accept(listener: &UnixListener, counter: &Counter, closed: &AtomicBool) {
+fn accept(listener: &UnixListener, counter: &Counter) {
     let clients = Arc::new(AtomicUsize::new(0));
     for stream in listener.incoming() {
-        if closed.load(Ordering::Relaxed) {
-            return;
-        }
-        // A client that is gone already, or no descriptors for a moment.
-        let Ok(stream) = stream else { continue };
+        let stream = match stream {
+            Ok(stream) => stream,
+            // It was shut down.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => return,
+            // A client that is gone already, or no descriptors for a moment.
+            Err(_) => continue,
+        };
         if clients.load(Ordering::Relaxed) >= CLIENTS {
             let full = format!("{CLIENTS} clients talk to this box already; try again later");
             let _ = send(&stream, &Answer::Unavailable(full));

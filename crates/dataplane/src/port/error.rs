@@ -108,7 +108,9 @@ impl OpenError {
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotAPort { text, problem } | Self::Unfit { text, problem } => write!(f, "{text:?} is not a port: {problem}"),
+            Self::NotAPort { text, problem } | Self::Unfit { text, problem } => {
+                write!(f, "{text:?} is not a port: {problem}")
+            }
             Self::NoInterface { name, there } => {
                 // Of names that differ in a number none is meant rather than another.
                 let stem = |name: &str| name.trim_end_matches(|digit: char| digit.is_ascii_digit()).to_string();
