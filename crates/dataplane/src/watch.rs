@@ -14,7 +14,7 @@ use crate::live::Live;
 use crate::port::LinkState;
 use crate::trouble::{self, What};
 
-/// Looks at ports and accounts so often: a look is two system calls.
+/// Looks at ports and accounts so often: a look is a few system calls.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// What has not happened for so long is over.

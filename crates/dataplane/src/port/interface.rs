@@ -53,13 +53,21 @@ impl LinkState {
         }
     }
 
-    /// Of the interface called `name`; `socket` is any of its network namespace but one of AF_XDP. `None` if the kernel
-    /// does not say.
-    pub(super) fn ask(socket: &OwnedFd, name: &str) -> Option<Self> {
-        match flags(socket, name) {
-            Ok(flags) => Some(Self::of(flags)),
-            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Some(Self::Gone),
-            Err(_) => None,
+    /// Of the interface of that index, whatever it is called by now; `socket` is any of its network namespace but one
+    /// of AF_XDP. `None` if the kernel does not say.
+    pub(super) fn ask(socket: &OwnedFd, index: u32) -> Option<Self> {
+        let is_gone = |error: &io::Error| error.raw_os_error() == Some(libc::ENODEV);
+        loop {
+            let mut request = match by_index(socket, index) {
+                Ok(request) => request,
+                Err(error) => return is_gone(&error).then_some(Self::Gone),
+            };
+            match request.ask(socket, Request::Flags) {
+                Ok(()) => return Some(Self::of(request.short())),
+                // It was renamed in between.
+                Err(error) if is_gone(&error) => {}
+                Err(_) => return None,
+            }
         }
     }
 }
@@ -106,11 +114,17 @@ pub(super) fn control_socket() -> io::Result<OwnedFd> {
     sys::socket(libc::AF_UNIX, libc::SOCK_DGRAM)
 }
 
-/// An error if there is no interface of that index any more: the name may be that of another one by now.
-pub(super) fn exists(socket: &OwnedFd, index: u32) -> io::Result<()> {
+/// What the interface of that index is called now. An error if there is none any more: the name that it had may be that
+/// of another one.
+pub(super) fn name(socket: &OwnedFd, index: u32) -> io::Result<String> {
+    by_index(socket, index).map(|request| request.name())
+}
+
+/// A request about the interface of that index, by the name that it has now.
+fn by_index(socket: &OwnedFd, index: u32) -> io::Result<InterfaceRequest> {
     let mut request = InterfaceRequest::new("");
     request.set_int(index as c_int);
-    request.ask(socket, Request::Name)
+    request.ask(socket, Request::Name).map(|()| request)
 }
 
 fn flags(socket: &OwnedFd, name: &str) -> io::Result<u16> {

@@ -55,7 +55,7 @@ fn of_one(kind: &Kind) -> Vec<String> {
             "the MTU of {name} is {mtu}: frames longer than {LONGEST} bytes are lost; ip link set {name} mtu {most}"
         ));
     }
-    let remedy = match LinkState::ask(&socket, name) {
+    let remedy = match LinkState::ask(&socket, found.index) {
         None | Some(LinkState::Up | LinkState::Gone) => return warnings,
         Some(LinkState::Down) => format!("{name} is down: ip link set {name} up"),
         Some(LinkState::NoCarrier) => format!("{name} has no carrier: nobody is at the other end of its cable"),

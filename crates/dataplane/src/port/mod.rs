@@ -117,7 +117,7 @@ pub trait Port: Send {
     fn counters(&mut self) -> PortCounters;
 
     /// Whether the interface carries frames at the moment; `None` where there is no interface, or the kernel does not
-    /// say. One system call.
+    /// say. Two system calls.
     fn link_state(&self) -> Option<LinkState> {
         None
     }

@@ -169,6 +169,12 @@ impl InterfaceRequest {
         check(result).map(drop)
     }
 
+    /// The name that it is about.
+    pub fn name(&self) -> String {
+        let end = self.name.iter().position(|&byte| byte == 0).unwrap_or(self.name.len());
+        String::from_utf8_lossy(&self.name[..end]).into_owned()
+    }
+
     /// The answer's first 32 bits.
     pub fn int(&self) -> c_int {
         c_int::from_ne_bytes(*self.answer.first_chunk().unwrap_or(&[0; 4]))

@@ -95,6 +95,15 @@ pub fn ip(arguments: &str) {
     run("ip", arguments);
 }
 
+/// Give an interface another name, and its old one to another interface, which is down. (Not every kernel renames an
+/// interface that is up.)
+pub fn rename(old: &str, new: &str) {
+    ip(&format!("link set {old} down"));
+    ip(&format!("link set {old} name {new}"));
+    ip(&format!("link set {new} up"));
+    ip(&format!("link add {old} type veth peer name {old}-end"));
+}
+
 /// A program in the namespace of the calling thread, which its children inherit.
 pub fn run(program: &str, arguments: &str) {
     let output = Command::new(program).args(arguments.split_whitespace()).stdin(Stdio::null()).output();

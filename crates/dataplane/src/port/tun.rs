@@ -29,6 +29,7 @@ pub enum Layer {
 /// A TUN or TAP interface. One that the port made goes with it.
 pub struct TunPort {
     name: String,
+    index: u32,
     layer: Layer,
     device: File,
     /// To ask about the interface.
@@ -67,9 +68,10 @@ impl TunPort {
         })?;
         let socket = interface::control_socket().map_err(refused("cannot set it up"))?;
         set_up(&socket, name).map_err(refused("cannot set it up"))?;
+        let index = interface::interface(name)?.index;
         let table = File::open(TABLE).ok();
         let (name, counters) = (name.to_owned(), PortCounters::default());
-        let mut port = Self { name, layer, device, socket, table, dropped_before: 0, counters };
+        let mut port = Self { name, index, layer, device, socket, table, dropped_before: 0, counters };
         port.dropped_before = port.dropped().unwrap_or(0);
         Ok(port)
     }
@@ -80,7 +82,7 @@ impl TunPort {
         table.rewind().ok()?;
         let mut text = String::new();
         table.read_to_string(&mut text).ok()?;
-        interface::transmit_drops(&text, &self.name)
+        interface::transmit_drops(&text, &interface::name(&self.socket, self.index).ok()?)
     }
 
     fn gone(&self) -> io::Error {
@@ -162,7 +164,7 @@ impl Port for TunPort {
     }
 
     fn link_state(&self) -> Option<LinkState> {
-        LinkState::ask(&self.socket, &self.name)
+        LinkState::ask(&self.socket, self.index)
     }
 }
 
@@ -176,7 +178,7 @@ fn set_up(socket: &OwnedFd, name: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::port::testbed::{in_namespace, ip, received, send, soon};
+    use crate::port::testbed::{in_namespace, ip, received, rename, send, soon};
     use std::net::UdpSocket;
 
     fn tun() -> TunPort {
@@ -244,6 +246,24 @@ mod tests {
             ip("link del tun0");
             let gone = port.receive(Time::ZERO, &mut pool, &mut Vec::new()).unwrap_err();
             assert_eq!(gone.to_string(), "interface tun0 is gone");
+        });
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn an_interface_that_is_renamed_is_still_there() {
+        in_namespace(|| {
+            let mut port = tun();
+            assert_eq!(port.link_state(), Some(LinkState::Up));
+            rename("tun0", "tun1");
+            assert_eq!(port.link_state(), Some(LinkState::Up));
+            ip("address add 192.0.2.1/24 dev tun1");
+            ip("link set tun1 txqueuelen 1");
+            let socket = UdpSocket::bind("192.0.2.1:1000").unwrap();
+            (0..9).for_each(|_| drop(socket.send_to(b"hello", "192.0.2.2:2000")));
+            assert!(port.counters().missed > 0);
+            ip("link del tun1");
+            assert_eq!(port.link_state(), Some(LinkState::Gone));
         });
     }
 

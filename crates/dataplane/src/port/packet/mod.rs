@@ -111,7 +111,7 @@ impl PacketPort {
     fn clear_error(&mut self) -> io::Result<()> {
         self.went_down |= sys::option::<c_int>(&self.rx, libc::SOL_SOCKET, libc::SO_ERROR)? != 0;
         if self.went_down {
-            interface::exists(&self.tx, self.index).map_err(|source| self.gone(source))?;
+            interface::name(&self.tx, self.index).map_err(|source| self.gone(source))?;
         }
         Ok(())
     }
@@ -228,7 +228,7 @@ impl Port for PacketPort {
     }
 
     fn link_state(&self) -> Option<LinkState> {
-        LinkState::ask(&self.tx, &self.name)
+        LinkState::ask(&self.tx, self.index)
     }
 }
 

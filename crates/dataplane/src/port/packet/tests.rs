@@ -1,6 +1,6 @@
 use super::*;
 use crate::port::testbed::{
-    self, becomes_readable, in_namespace, ip, is_readable, numbered as bytes, run, soon, switch,
+    self, becomes_readable, in_namespace, ip, is_readable, numbered as bytes, rename, run, soon, switch,
 };
 use crate::port::{Kind, Options, open};
 
@@ -276,5 +276,17 @@ fn an_interface_that_is_not_there_is_named_with_the_nearest() {
         let kind: Kind = "packet:uplnk0".parse().unwrap();
         let message = open(&kind, &Options::default()).err().unwrap().to_string();
         assert_eq!(message, "there is no interface \"uplnk0\"; did you mean \"uplink0\"?");
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn an_interface_that_is_renamed_is_still_there() {
+    in_namespace(|| {
+        let port = PacketPort::open("left", RING).unwrap();
+        rename("left", "uplink");
+        assert!(soon(|| port.link_state() == Some(LinkState::Up)), "{:?}", port.link_state());
+        ip("link del uplink");
+        assert_eq!(port.link_state(), Some(LinkState::Gone));
     });
 }

@@ -290,7 +290,7 @@ impl Port for XdpPort {
                 let gone = |error| {
                     io::Error::new(io::ErrorKind::NotFound, format!("interface {} is gone: {error}", self.name))
                 };
-                interface::exists(&self.asks, self.index).map_err(gone)?;
+                interface::name(&self.asks, self.index).map_err(gone)?;
             }
         }
         if self.fill.needs_call() {
@@ -332,7 +332,7 @@ impl Port for XdpPort {
     }
 
     fn link_state(&self) -> Option<LinkState> {
-        LinkState::ask(&self.asks, &self.name)
+        LinkState::ask(&self.asks, self.index)
     }
 }
 

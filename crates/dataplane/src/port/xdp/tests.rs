@@ -1,6 +1,6 @@
 use super::*;
 use crate::port::testbed::{
-    becomes_readable, in_namespace, ip, is_readable, numbered, received, send, set_receive_queues, soon,
+    becomes_readable, in_namespace, ip, is_readable, numbered, received, rename, send, set_receive_queues, soon,
 };
 
 const SLOTS: usize = 256;
@@ -224,4 +224,16 @@ fn a_frame_that_was_taken_and_not_sent_counts_as_refused() {
         assert!(matches!(answer(errno), Pushed::Refused), "{errno}");
     }
     assert!(matches!(answer(libc::EAGAIN), Pushed::Some));
+}
+
+#[test]
+#[ignore = "needs root"]
+fn an_interface_that_is_renamed_is_still_there() {
+    in_namespace(|| {
+        let port = XdpPort::open("left", SLOTS).unwrap();
+        rename("left", "uplink");
+        assert!(soon(|| port.link_state() == Some(LinkState::Up)), "{:?}", port.link_state());
+        ip("link del uplink");
+        assert_eq!(port.link_state(), Some(LinkState::Gone));
+    });
 }
