@@ -76,7 +76,7 @@ impl OpenError {
     /// From the answer to a claim.
     pub(super) fn claimed(name: &str, source: io::Error) -> Self {
         match source.raw_os_error() {
-            Some(libc::EADDRINUSE | libc::EBUSY) => Self::Claimed { name: name.to_owned(), source },
+            Some(libc::EBUSY) => Self::Claimed { name: name.to_owned(), source },
             _ => Self::failed(name, "cannot claim the interface", source),
         }
     }

@@ -4,8 +4,6 @@ use std::ffi::c_int;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -72,17 +70,58 @@ impl LinkState {
     }
 }
 
-/// What one port of an interface has at a time: of two, both would forward every frame. A name of the network
-/// namespace, which goes with the port, however the process ends.
+/// What one port of an interface has at a time: of two, both would forward every frame. It is a packet socket that
+/// hears nothing. Only who has `CAP_NET_RAW` in the network namespace can have one, the kernel lists them all, and it
+/// goes with the port, however the process ends.
 #[derive(Clone)]
 pub(super) struct Claim {
-    _name: Arc<UnixDatagram>,
+    _socket: Arc<OwnedFd>,
 }
 
+/// What a claim would hear. No frame has this type: as a number in its place it is a length.
+const CLAIM: u16 = 0x05d0;
+
+/// The kernel's table of packet sockets of the calling thread's network namespace.
+const SOCKETS: &str = "/proc/thread-self/net/packet";
+
 impl Claim {
+    /// Of two that are made in the same moment, both may fail.
+    ///
+    /// # Errors
+    /// `EBUSY` if another port has the interface, or `CAP_NET_RAW` lacks.
     pub fn new(interface: &Interface) -> io::Result<Self> {
-        let name = SocketAddr::from_abstract_name(format!("dovetail/interface/{}", interface.index))?;
-        UnixDatagram::bind_addr(&name).map(|name| Self { _name: Arc::new(name) })
+        let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW)?;
+        sys::bind(&socket, &interface.address(CLAIM))?;
+        match claims(&fs::read_to_string(SOCKETS)?, interface.index) {
+            1 => Ok(Self { _socket: Arc::new(socket) }),
+            _ => Err(io::Error::from_raw_os_error(libc::EBUSY)),
+        }
+    }
+}
+
+/// In the table, how many claims there are of an interface. After one line of headings each socket has one: address,
+/// references, type, protocol in hexadecimal, index of the interface, and more.
+fn claims(table: &str, index: u32) -> usize {
+    let is_claim = |line: &&str| {
+        let mut words = line.split_whitespace().skip(3);
+        let protocol = words.next().and_then(|protocol| u16::from_str_radix(protocol, 16).ok());
+        protocol == Some(CLAIM) && words.next().and_then(|index| index.parse().ok()) == Some(index)
+    };
+    table.lines().skip(1).filter(is_claim).count()
+}
+
+impl Interface {
+    /// The interface as a packet socket's address, and what is to be received from it: 0 for nothing.
+    pub(super) fn address(&self, protocol: u16) -> libc::sockaddr_ll {
+        libc::sockaddr_ll {
+            sll_family: libc::AF_PACKET as u16,
+            sll_protocol: protocol.to_be(),
+            sll_ifindex: self.index as c_int,
+            sll_hatype: 0,
+            sll_pkttype: 0,
+            sll_halen: 0,
+            sll_addr: [0; 8],
+        }
     }
 }
 
@@ -181,6 +220,16 @@ mod tests {
         let lo = interface("lo").unwrap();
         assert_eq!((lo.name.as_str(), lo.index, lo.ethernet), ("lo", 1, true));
         assert!(interfaces().unwrap().contains(&lo));
+    }
+
+    #[test]
+    fn claims_are_those_of_the_interface_among_all_packet_sockets() {
+        let table = "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n\
+            0000000000000000 3      3    05d0   2     1 0      0      1234\n\
+            0000000000000000 3      3    0003   2     1 0      0      1235\n\
+            0000000000000000 3      3    05d0   12    0 0      100    1236\n\
+            0000000000000000 3      3    05d0   2     1 0      0      1237\n";
+        assert_eq!([2, 12, 3].map(|index| claims(table, index)), [2, 1, 0]);
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl PacketPort {
         // Without CAP_NET_ADMIN the system's limit holds.
         let _ = sys::set_option(&tx, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER)
             .or_else(|_| sys::set_option(&tx, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER));
-        sys::bind(&tx, &address(&interface, 0)).map_err(failed("cannot send to the interface"))?;
+        sys::bind(&tx, &interface.address(0)).map_err(failed("cannot send to the interface"))?;
         Ok(Self {
             name: name.to_owned(),
             index: interface.index,
@@ -242,20 +242,7 @@ fn receive_all(socket: &OwnedFd, interface: &Interface) -> io::Result<()> {
         mr_address: [0; 8],
     };
     sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
-    sys::bind(socket, &address(interface, libc::ETH_P_ALL as u16))
-}
-
-/// The interface, and what is to be received from it: 0 for nothing.
-fn address(interface: &Interface, protocol: u16) -> libc::sockaddr_ll {
-    libc::sockaddr_ll {
-        sll_family: libc::AF_PACKET as u16,
-        sll_protocol: protocol.to_be(),
-        sll_ifindex: interface.index as c_int,
-        sll_hatype: 0,
-        sll_pkttype: 0,
-        sll_halen: 0,
-        sll_addr: [0; 8],
-    }
+    sys::bind(socket, &interface.address(libc::ETH_P_ALL as u16))
 }
 
 /// Copy a received frame as it was on the link. Returns whether its checksum had to be completed.

@@ -1,3 +1,6 @@
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
 use super::*;
 use crate::port::testbed::{
     self, becomes_readable, in_namespace, ip, is_readable, numbered as bytes, rename, run, soon, switch,
@@ -36,6 +39,32 @@ fn an_interface_that_another_port_has_is_refused_until_that_is_gone() {
         assert!(message.starts_with("left: another box has it"), "{message}");
         drop(port);
         assert!(soon(|| PacketPort::open("left", RING).is_ok()));
+    });
+}
+
+/// A name that any user can take in this namespace is no claim, nor is an interface of the same number elsewhere.
+#[test]
+#[ignore = "needs root"]
+fn only_a_port_of_this_namespace_keeps_others_from_an_interface() {
+    in_namespace(|| {
+        let index = interface::interface("left").unwrap().index;
+        let name = SocketAddr::from_abstract_name(format!("dovetail/interface/{index}")).unwrap();
+        let _taken = UnixDatagram::bind_addr(&name).unwrap();
+        ip("link set left down");
+        let _port = PacketPort::open("left", RING).unwrap();
+        let refused = || PacketPort::open("left", RING).err().is_some_and(|error| error.is_claimed());
+        assert!(refused());
+        in_namespace(move || {
+            assert_eq!(interface::interface("left").unwrap().index, index);
+            assert!(PacketPort::open("left", RING).is_ok());
+        });
+        for state in ["up", "down"] {
+            ip(&format!("link set left {state}"));
+            assert!(refused(), "{state}");
+        }
+        rename("left", "uplink");
+        assert!(PacketPort::open("uplink", RING).err().is_some_and(|error| error.is_claimed()));
+        assert!(PacketPort::open("left", RING).is_ok());
     });
 }
 

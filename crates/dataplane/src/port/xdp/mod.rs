@@ -88,7 +88,12 @@ impl XdpPort {
         let interface = Self::check(name)?;
         let slots = u32::try_from(slots.next_power_of_two()).unwrap_or(u32::MAX);
         let claim = patiently(|| Claim::new(&interface));
-        let claim = claim.map_err(|source| OpenError::claimed(name, source))?;
+        let claim = claim.map_err(|source| match source.kind() {
+            io::ErrorKind::PermissionDenied => {
+                OpenError::refused(name, "cannot open an XDP socket", CAPABILITIES, source)
+            }
+            _ => OpenError::claimed(name, source),
+        })?;
         let attempt = |mode| Self::try_open(&interface, claim.clone(), slots, mode);
         // Another mode mends neither an interface that somebody else has, nor a lack of memory or permission.
         let is_final = |error: &io::Error| may_pass(error) || error.kind() == io::ErrorKind::PermissionDenied;
@@ -349,7 +354,7 @@ fn queue(interface: &Interface, flags: u16) -> libc::sockaddr_xdp {
 
 /// The interface still has another socket's queue, or another program in this place or the other one, or another port.
 fn is_busy(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EBUSY | libc::EEXIST | libc::EADDRINUSE))
+    matches!(error.raw_os_error(), Some(libc::EBUSY | libc::EEXIST))
 }
 
 /// Busy, or too little memory to lock: that of a socket that was just closed still counts for a moment.
