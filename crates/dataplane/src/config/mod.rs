@@ -134,15 +134,16 @@ impl Config {
         Path::new(&self.name).parent().unwrap_or(Path::new(""))
     }
 
-    /// Folders of files that a reload may read: the configuration, and what its modules name. None for one that cannot
-    /// be read again.
+    /// Folders of files that a reload may read: the configuration, and what its modules name; of links, those of the
+    /// files that they lead to as well. None for one that cannot be read again.
     pub fn read_folders(&self) -> Vec<PathBuf> {
         if self.name == "-" {
             return Vec::new();
         }
         let files = self.file.module.iter().filter_map(|module| module.get_ref().kind.file());
-        let files = files.map(|file| folder_of(&self.folder().join(file)));
-        unique([folder_of(Path::new(&self.name))].into_iter().chain(files).chain(self.state_folder()))
+        let files = files.map(|file| self.folder().join(file));
+        let read = [PathBuf::from(&self.name)].into_iter().chain(files).flat_map(|file| folders_of(&file));
+        unique(read.chain(self.state_folder()))
     }
 
     /// Whether the box runs by the time stamps of a capture, at once: it then opens neither control socket nor metrics.
@@ -414,6 +415,14 @@ impl Config {
 fn folder_of(file: &Path) -> PathBuf {
     let folder = file.parent().filter(|folder| *folder != Path::new(""));
     folder.unwrap_or(Path::new(".")).to_path_buf()
+}
+
+/// The folder of this name, and that of the file itself if the name is that of a link to elsewhere.
+fn folders_of(file: &Path) -> Vec<PathBuf> {
+    let named = folder_of(file);
+    let real = file.canonicalize().ok().map(|file| folder_of(&file));
+    let real = real.filter(|real| named.canonicalize().is_ok_and(|named| named != *real));
+    [named].into_iter().chain(real).collect()
 }
 
 fn unique(folders: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {

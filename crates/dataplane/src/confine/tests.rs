@@ -238,3 +238,29 @@ fn a_confined_box_serves_metrics_until_it_ends() {
     assert!(TcpStream::connect(address).is_err());
     drop(idle);
 }
+
+/// The folders that a confined box may read in, which a kernel without Landlock does not limit.
+#[test]
+fn a_configuration_and_its_files_may_be_links() {
+    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (named, real) = (folder.path(), elsewhere.path().canonicalize().unwrap());
+    let text = "scheduler = \"fifo\"\nports = { in = \"packet:left\", out = \"pcap:>out.pcap\" }\n[[module]]\n\
+        name = \"find\"\nkind = \"match\"\npattern_file = \"patterns\"\n";
+    for (file, text) in [("box.toml", text), ("patterns", "virus\n")] {
+        fs::create_dir(real.join(file)).unwrap();
+        fs::write(real.join(file).join("real"), text).unwrap();
+        std::os::unix::fs::symlink(real.join(file).join("real"), named.join(file)).unwrap();
+    }
+    let config = |name: &Path| Config::parse(name.to_str().unwrap(), text, &[]).unwrap();
+    let mut expected = vec![named.to_path_buf(), real.join("box.toml"), real.join("patterns")];
+    expected.sort();
+    let linked = config(&named.join("box.toml"));
+    assert_eq!(linked.read_folders(), expected);
+    linked.reread().unwrap();
+    // A link within the folder, and a folder that is one, lead to nothing else.
+    fs::write(real.join("patterns/patterns"), "virus\n").unwrap();
+    std::os::unix::fs::symlink("real", real.join("patterns/link")).unwrap();
+    assert_eq!(config(&real.join("patterns/link")).read_folders(), [real.join("patterns")]);
+    std::os::unix::fs::symlink(real.join("patterns"), named.join("folder")).unwrap();
+    assert_eq!(config(&named.join("folder/link")).read_folders(), [named.join("folder")]);
+}
