@@ -47,9 +47,13 @@ pub fn live(args: args::Live) -> Result<(), Failure> {
 }
 
 fn start(args: args::Start) -> Result<(), Failure> {
+    let ending: Vec<i32> = terminal::ending().collect();
+    // First of all: one that comes before the box can reload would end it.
+    let hangups = hear_hangups().map_err(Failure::run)?;
     let config = Config::parse(&args.file, &read(&args.file)?, &args.overrides).map_err(Failure::input)?;
-    // First of all: a signal must not leave behind what the ports have begun to write.
-    let endings = Endings::hear().map_err(Failure::run)?;
+    // Before the ports are opened: a signal must not leave behind what they have begun to write.
+    let endings = Endings::hear(if config.is_simulated() { &ending } else { &[SIGINT, SIGTERM] });
+    let endings = endings.map_err(Failure::run)?;
     let mut live = if args.dry_run { None } else { Some(Live::open(&config)?) };
     if args.duration.is_some() && config.is_simulated() {
         let message = "--for is for a box that runs by the clock; over a capture it runs as long as that lasts";
@@ -59,7 +63,7 @@ fn start(args: args::Start) -> Result<(), Failure> {
     live.open_state(&config).map_err(Failure::run)?;
     let (report, ended) = match config.is_simulated() {
         true => simulate(&config, live, endings)?,
-        false => run(&config, live, endings, &args)?,
+        false => run(&config, live, endings, hangups, &args)?,
     };
     let report = if args.json {
         nothing_came(&report).iter().for_each(|told| terminal::say(told));
@@ -139,7 +143,7 @@ fn simulate(config: &Config, live: &mut Live, endings: Endings) -> Ran {
 }
 
 /// A box that runs by the clock.
-fn run(config: &Config, live: &mut Live, mut endings: Endings, args: &args::Start) -> Ran {
+fn run(config: &Config, live: &mut Live, mut endings: Endings, hangups: UnixStream, args: &args::Start) -> Ran {
     let doors = Doors::open(config)?;
     let mut journal = Journal::open(args.log.parse().unwrap_or(LevelFilter::Info))?;
     info!(target: TARGET, "dovetail {} starts: {}", env!("CARGO_PKG_VERSION"), config.summary());
@@ -147,7 +151,9 @@ fn run(config: &Config, live: &mut Live, mut endings: Endings, args: &args::Star
     info!(target: TARGET, "{}", confine(config).map_err(Failure::run)?);
     journal.start()?;
     let (mut desk, counter) = Desk::open();
-    let _served = doors.serve(counter.reloading(config.clone()))?;
+    let counter = counter.reloading(config.clone());
+    reload_on_hangup(hangups, counter.clone()).map_err(Failure::run)?;
+    let _served = doors.serve(counter)?;
     let (clock, mut watch) = (Clock::start(), Watch::default());
     let start = clock.now();
     let stop = Arc::clone(&endings.stop);
@@ -179,7 +185,7 @@ fn run(config: &Config, live: &mut Live, mut endings: Endings, args: &args::Star
     Ok((report, ended.map_err(Failure::run)))
 }
 
-/// What asks the box to end: Ctrl-C and SIGTERM, a client, or its time.
+/// What asks the box to end: Ctrl-C and SIGTERM, a client, or its time; in simulated time the end of the terminal, too.
 struct Endings {
     /// Whether any has.
     stop: Arc<AtomicBool>,
@@ -190,12 +196,12 @@ struct Endings {
 }
 
 impl Endings {
-    /// From now on signals are heard.
-    fn hear() -> std::io::Result<Self> {
+    /// From now on these signals are heard.
+    fn hear(ending: &[i32]) -> std::io::Result<Self> {
         let (signals, signal) = UnixStream::pair()?;
         signals.set_nonblocking(true)?;
         let stop = Arc::new(AtomicBool::new(false));
-        for number in [SIGINT, SIGTERM] {
+        for &number in ending {
             signal_hook::low_level::pipe::register(number, signal.try_clone()?)?;
             signal_hook::flag::register(number, Arc::clone(&stop))?;
         }
@@ -216,39 +222,39 @@ impl Endings {
     }
 }
 
-/// What a running box hears and is watched through, opened while it still may.
-#[derive(Default)]
+/// What a running box is asked and watched through, opened while it still may.
 struct Doors {
-    hangups: Option<UnixStream>,
     socket: Option<Bound>,
     metrics: Option<TcpListener>,
 }
 
 impl Doors {
     fn open(config: &Config) -> Result<Self, Failure> {
-        let (hangups, hangup) = UnixStream::pair().map_err(Failure::run)?;
-        signal_hook::low_level::pipe::register(SIGHUP, hangup).map_err(Failure::run)?;
         let socket = config.control().socket.as_ref().map(|path| {
             Bound::at(path).map_err(|error| Failure::run(format!("control socket {}: {error}", path.display())))
         });
         let metrics = config.metrics().map(|address| {
             TcpListener::bind(address).map_err(|error| Failure::run(format!("metrics at {address}: {error}")))
         });
-        Ok(Self { hangups: Some(hangups), socket: socket.transpose()?, metrics: metrics.transpose()? })
+        Ok(Self { socket: socket.transpose()?, metrics: metrics.transpose()? })
     }
 
     /// Answer, for as long as the returned values live.
     fn serve(self, counter: Counter) -> Result<(Option<Socket>, Option<Metrics>), Failure> {
-        if let Some(hangups) = self.hangups {
-            reload_on_hangup(hangups, counter.clone()).map_err(Failure::run)?;
-        }
         let socket = self.socket.map(|socket| socket.serve(counter.clone()));
         let metrics = self.metrics.map(|listener| Metrics::serve(listener, counter.clone()));
         Ok((socket.transpose().map_err(Failure::run)?, metrics.transpose().map_err(Failure::run)?))
     }
 }
 
-/// Read the configuration again whenever SIGHUP comes.
+/// From now on there is a byte for each SIGHUP, which ends the process no more.
+fn hear_hangups() -> std::io::Result<UnixStream> {
+    let (hangups, hangup) = UnixStream::pair()?;
+    signal_hook::low_level::pipe::register(SIGHUP, hangup)?;
+    Ok(hangups)
+}
+
+/// Read the configuration again for each SIGHUP that has come or comes.
 fn reload_on_hangup(mut hangups: UnixStream, counter: Counter) -> std::io::Result<()> {
     let wait = move || {
         while hangups.read_exact(&mut [0]).is_ok() {
@@ -367,7 +373,7 @@ mod tests {
 
     #[test]
     fn every_signal_asks_a_box_to_end_and_its_time_does_so_once() {
-        let mut endings = Endings::hear().unwrap();
+        let mut endings = Endings::hear(&[SIGINT, SIGTERM]).unwrap();
         assert_eq!((endings.count(false), endings.count(false)), (0, 0));
         signal_hook::low_level::raise(SIGTERM).unwrap();
         assert_eq!((endings.count(false), endings.count(false)), (1, 1));

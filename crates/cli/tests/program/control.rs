@@ -1,12 +1,18 @@
 //! A running box is talked to by `live ctl` and looked at by `top`. The box runs in a network namespace of its own,
 //! which needs root.
 
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dovetail_dataplane::control::{Bound, Desk};
 
+use nix::fcntl::OFlag;
+
+use crate::interruption::wait_for;
 use crate::support::{Folder, Said};
 
 const BOX: &str = r#"
@@ -130,6 +136,35 @@ fn a_box_is_watched_changed_and_stopped() {
     }
     assert!(!folder.path("run/box.sock").exists());
     ctl(&folder, &["show"]).fails(1, &["no box answers at run/box.sock", "--socket PATH"]);
+}
+
+/// The configuration is a pipe, so that the box has begun and waits for it; the file that is read again has taken its
+/// place by then.
+#[test]
+#[ignore = "needs root"]
+fn a_hang_up_before_the_configuration_was_read_is_a_reload() {
+    let folder = Folder::new();
+    let path = folder.path("box.toml");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let mut running = start(&folder);
+    let mut pipe = None;
+    wait_for(|| {
+        // There is an error while nobody reads.
+        pipe = File::options().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&path).ok();
+        pipe.is_some() || running.try_wait().unwrap().is_some()
+    });
+    folder.write("new.toml", BOX.replace("alpha=0.85", "alpha=0.6"));
+    std::fs::rename(folder.path("new.toml"), &path).unwrap();
+    hang_up(&running);
+    let mut pipe = pipe.unwrap_or_else(|| panic!("it has not begun"));
+    pipe.write_all(BOX.as_bytes()).unwrap();
+    drop(pipe);
+    assert!(listens(&folder, &mut running), "{:#?}", Said::from(running.wait_with_output().unwrap()));
+    let is_in_force = || ctl(&folder, &["show"]).succeeds().out.starts_with("tradeoff:alpha=0.6 ");
+    assert!(wait_for(is_in_force), "it has not heard of it");
+    ctl(&folder, &["stop"]).succeeds();
+    let said = Said::from(running.wait_with_output().unwrap()).succeeds();
+    assert!(said.err.contains("box.toml is in force (SIGHUP)"), "{}", said.err);
 }
 
 /// What a box with a record says whose interface is removed, and whose standard output may be closed before that.

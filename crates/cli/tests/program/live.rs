@@ -1,5 +1,8 @@
 //! The live box over captures, which needs no interface.
 
+use std::process::{Command, Stdio};
+
+use crate::interruption::ended_by;
 use crate::support::Folder;
 
 const BOX: &str = r#"
@@ -176,4 +179,16 @@ fn a_box_whose_state_cannot_be_kept_at_the_moment_may_be_started_again() {
     );
     let said = folder.shell("unshare -n $dovetail live box.toml");
     said.fails(1, &["the state of module \"tunnel\": ", "late: No such file or directory", "folder = \"late\""]);
+}
+
+#[test]
+fn a_box_over_captures_that_loses_its_terminal_ends_and_leaves_nothing() {
+    let folder = folder("300000");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec env --default-signal=HUP \"$dovetail\" live box.toml"]).current_dir(folder.path("."));
+    shell.env("dovetail", env!("CARGO_BIN_EXE_dovetail")).stdin(Stdio::null());
+    let said = ended_by("HUP", shell, || !folder.list("out").is_empty());
+    assert_eq!(said.code, Some(130), "{said:#?}");
+    assert!(said.err.ends_with("error: interrupted; nothing was written\n"), "{}", said.err);
+    assert!(folder.list("out").is_empty());
 }
