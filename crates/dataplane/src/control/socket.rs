@@ -24,6 +24,9 @@ const CLIENTS: usize = 8;
 /// A client takes its answer within this time.
 const TAKE: Duration = Duration::from_secs(2);
 
+/// Where no client can be accepted, the next try comes after this time.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// A Unix socket whose clients are answered. It is removed when this is dropped.
 pub struct Socket {
     // In the order of `Bound`.
@@ -152,7 +155,10 @@ fn accept(listener: &UnixListener, counter: &Counter) {
             // It was shut down.
             Err(error) if error.kind() == ErrorKind::InvalidInput => return,
             // A client that is gone already, or no descriptors for a moment.
-            Err(_) => continue,
+            Err(_) => {
+                thread::park_timeout(PAUSE);
+                continue;
+            }
         };
         if clients.load(Ordering::Relaxed) >= CLIENTS {
             let full = format!("{CLIENTS} clients talk to this box already; try again later");
