@@ -10,7 +10,7 @@ use crate::port::LinkState;
 pub enum What {
     /// Its interface carries nothing.
     Link(Silent),
-    /// Frames were longer than a buffer.
+    /// Frames were longer than a buffer, or several segments in one.
     Oversize,
     /// Frames were lost before the box looked.
     Missed,
@@ -74,8 +74,8 @@ impl What {
     pub fn remedy(self, name: &str) -> String {
         match self {
             Self::Oversize => format!(
-                "{}, and at the other end of a veth (they are longer than {LONGEST} bytes, as offloads make \
-                 them, or an MTU)",
+                "{} tx-udp-segmentation off, and at the other end of a veth (they are segments that offloads \
+                 merge, or longer than {LONGEST} bytes)",
                 self.brief_remedy(name)
             ),
             Self::Missed => format!("{} (its ring was full before it looked)", self.brief_remedy(name)),

@@ -150,7 +150,7 @@ pub struct PortSnapshot {
     pub received: u64,
     /// Frames that were lost before anybody saw them.
     pub missed: u64,
-    /// Frames that were longer than a buffer.
+    /// Frames that were longer than a buffer, or several segments in one.
     pub oversize: u64,
     /// Frames that it sent.
     pub sent: u64,

@@ -42,8 +42,8 @@ fn of_one(kind: &Kind) -> Vec<String> {
     };
     if !on.is_empty() {
         warnings.push(format!(
-            "offloads of {name} are on ({}): what they merge is longer than any frame, and lost; ethtool -K {name} {} \
-             off, and the same at the other end of a veth",
+            "offloads of {name} are on ({}): what they merge is lost; ethtool -K {name} {} \
+             off, and at the other end of a veth the same and tx-udp-segmentation off",
             on.join(", "),
             on.join(" off ")
         ));

@@ -50,7 +50,8 @@ pub struct PortCounters {
     /// Frames that came to the port and were lost before anybody saw them: the kernel's ring was full; in a capture,
     /// places that could not be read.
     pub missed: u64,
-    /// Frames that came and were not handed up because they are longer than [`LONGEST`](crate::frame::LONGEST).
+    /// Frames that came and were not handed up because they are longer than [`LONGEST`](crate::frame::LONGEST), or
+    /// several segments in one.
     pub oversize: u64,
     /// Frames taken by [`Port::send`] and accepted by the interface.
     pub sent: u64,

@@ -1,7 +1,7 @@
 //! What an interface does with frames for the kernel's own stack, and what of it harms a box.
 //!
 //! A box forwards frames as they are on the cable. A network card, or a virtual one at the other end, that merges
-//! segments or leaves them for the card to cut hands over frames longer than any buffer.
+//! segments or leaves them for the card to cut hands over what no cable carries, most of it longer than any buffer.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -5,7 +5,7 @@ use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
-use libc::{c_int, c_ulong, c_void, socklen_t};
+use libc::{c_int, c_uint, c_ulong, c_void, socklen_t};
 
 /// Types that the kernel may read and write as bytes.
 ///
@@ -118,6 +118,14 @@ pub fn ethtool<const N: usize>(fd: &OwnedFd, name: &str, numbers: &mut [u32; N])
     // every caller gives a command its own.
     #[allow(unsafe_code)]
     let result = unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCETHTOOL as _, request) };
+    check(result).map(drop)
+}
+
+/// What the kernel may leave undone in frames that it hands over by this TUN or TAP device (`TUN_F_` flags).
+pub fn set_tun_offload(fd: &impl AsRawFd, flags: c_uint) -> io::Result<()> {
+    // SAFETY: this request takes a number, no pointer.
+    #[allow(unsafe_code)]
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETOFFLOAD as _, c_ulong::from(flags)) };
     check(result).map(drop)
 }
 

@@ -87,7 +87,7 @@ pub fn set_receive_queues(interface: &str, queues: u32) {
 }
 
 fn socket() -> OwnedFd {
-    UdpSocket::bind(("127.0.0.1", 0)).unwrap().into()
+    UdpSocket::bind(("0.0.0.0", 0)).unwrap().into()
 }
 
 /// `ip ARGUMENTS` in the namespace of the calling thread.
@@ -135,6 +135,15 @@ pub fn send(port: &mut dyn Port, pool: &mut Pool, all: impl IntoIterator<Item = 
         port.send(Time::from_nanos(millisecond * 1_000_000), &mut frames, pool).unwrap();
     }
     assert!(frames.is_empty(), "{} is full", port.name());
+}
+
+/// A program at `from`, an address of this namespace, sends these bytes to 192.0.2.2:2000 and leaves cutting them into
+/// datagrams of at most `segment` bytes to the kernel, or to the network card.
+pub fn send_segments(from: &str, data: &[u8], segment: i32) {
+    let sender = UdpSocket::bind(from).unwrap();
+    let option: OwnedFd = sender.try_clone().unwrap().into();
+    sys::set_option(&option, libc::SOL_UDP, libc::UDP_SEGMENT, &segment).unwrap();
+    assert_eq!(sender.send_to(data, "192.0.2.2:2000").unwrap(), data.len());
 }
 
 /// Everything that comes to the port: `expected` frames, however late the kernel delivers them (to 10 s), and what else

@@ -13,7 +13,7 @@ use dovetail_units::Time;
 use dovetail_wire::LinkType;
 
 use super::interface::{self, LinkState, TABLE};
-use super::sys::{InterfaceRequest, Request};
+use super::sys::{self, InterfaceRequest, Request};
 use super::{BURST, OpenError, Port, PortCounters};
 use crate::frame::{Frame, LONGEST, Pool};
 
@@ -66,6 +66,8 @@ impl TunPort {
             Some(libc::EBUSY) => OpenError::claimed(name, source),
             _ => OpenError::refused(name, "cannot take or make the interface (another kind?)", "CAP_NET_ADMIN", source),
         })?;
+        // A program that had the interface before may have taken checksums and segments upon itself: that stays.
+        sys::set_tun_offload(&device, 0).map_err(refused("cannot switch its offloads off"))?;
         let socket = interface::control_socket().map_err(refused("cannot set it up"))?;
         set_up(&socket, name).map_err(refused("cannot set it up"))?;
         let index = interface::interface(name)?.index;
@@ -178,7 +180,7 @@ fn set_up(socket: &OwnedFd, name: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::port::testbed::{in_namespace, ip, received, rename, send, soon};
+    use crate::port::testbed::{in_namespace, ip, received, rename, send, send_segments, soon};
     use std::net::UdpSocket;
 
     fn tun() -> TunPort {
@@ -227,6 +229,33 @@ mod tests {
             let counters = port.counters();
             assert_eq!((counters.oversize, packets.len()), (1, 9));
             assert_eq!(counters.received + counters.oversize + counters.missed, 22);
+        });
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn segments_are_cut_whatever_the_program_before_left_to_itself() {
+        in_namespace(|| {
+            ip("tuntap add mode tun name tun0");
+            let before = OpenOptions::new().read(true).write(true).open("/dev/net/tun").unwrap();
+            let mut request = InterfaceRequest::new("tun0");
+            request.set_short((libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as u16);
+            request.ask(&before, Request::SetTun).unwrap();
+            // Checksums, and segments of UDP over IPv4 and IPv6.
+            sys::set_tun_offload(&before, libc::TUN_F_CSUM | libc::TUN_F_USO4 | libc::TUN_F_USO6).unwrap();
+            drop(before);
+            let mut pool = Pool::new();
+            // The interface is free once all of the program before has ended.
+            let mut port = None;
+            assert!(soon(|| {
+                port = TunPort::open("tun0", Layer::Ip).ok();
+                port.is_some()
+            }));
+            let mut port = port.unwrap();
+            ip("address add 192.0.2.1/24 dev tun0");
+            send_segments("192.0.2.1:1000", &[7; 1280], 160);
+            let lengths: Vec<usize> = received(&mut port, &mut pool, 8).iter().map(Vec::len).collect();
+            assert_eq!(lengths, [188; 8]);
         });
     }
 

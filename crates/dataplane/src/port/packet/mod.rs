@@ -6,8 +6,8 @@
 //!
 //! What the kernel has taken out of a frame is put back: the vlan tag, and transport checksums that it left to the
 //! network card (frames of this machine's own programs; counted as [`PacketPort::completed_checksums`]). Segments that
-//! it left to the card are longer than any buffer and counted as oversize: offloads should be off (`ethtool -K DEV tso
-//! off gso off gro off`).
+//! it left to the card to cut, or has merged, are counted as oversize, however short they are together: nobody would
+//! cut them again. Offloads should be off (`ethtool -K DEV tso off gso off gro off tx-udp-segmentation off`).
 
 mod ring;
 #[cfg(test)]
@@ -172,7 +172,7 @@ impl Port for PacketPort {
         let mut count = 0;
         while count < BURST {
             let Some(slot) = self.ring.peek() else { break };
-            if slot.len + slot.vlan.map_or(0, |tag| tag.len()) > LONGEST {
+            if slot.segments || slot.len + slot.vlan.map_or(0, |tag| tag.len()) > LONGEST {
                 self.counters.oversize += 1;
             } else {
                 let mut frame = pool.take();

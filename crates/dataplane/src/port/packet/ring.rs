@@ -16,6 +16,9 @@ const SLOT: usize = 2048;
 const BLOCK: usize = 64 << 10;
 /// Bytes of `struct virtio_net_hdr`, which comes directly before the frame.
 const OFFLOAD: usize = 10;
+/// Where in that the kind of segments stands, 0 for none, and what it may have besides: the first one has CWR set.
+const GSO_TYPE: usize = 1;
+const ECN: u8 = 0x80;
 /// What the kernel puts between the slot's start and the frame: the header, an address, alignment, the offload header.
 const BEFORE: usize = libc::TPACKET2_HDRLEN + 16 + 16 + OFFLOAD;
 const _: () = assert!(LONGEST + BEFORE <= SLOT && BLOCK.is_multiple_of(SLOT));
@@ -35,6 +38,8 @@ pub struct Slot<'a> {
     pub len: usize,
     /// The vlan tag that the kernel took out.
     pub vlan: Option<[u8; 4]>,
+    /// It is several segments in one: the sender left cutting them to the network card, or they were merged since.
+    pub segments: bool,
     /// Where the transport checksum is still to be computed from and, from there, stored.
     pub checksum: Option<(usize, usize)>,
 }
@@ -76,9 +81,11 @@ impl Ring {
         let start = usize::from(header.tp_mac);
         let data = &slot[start..start + header.tp_snaplen as usize];
         let is = |flag| status & flag != 0;
+        let offload = &slot[start - OFFLOAD..start];
         Some(Slot {
             data,
             len: header.tp_len as usize,
+            segments: offload[GSO_TYPE] & !ECN != 0,
             vlan: is(libc::TP_STATUS_VLAN_VALID).then(|| {
                 let named = is(libc::TP_STATUS_VLAN_TPID_VALID);
                 let protocol = if named { header.tp_vlan_tpid } else { libc::ETH_P_8021Q as u16 };
@@ -88,10 +95,7 @@ impl Ring {
             }),
             // The fields `csum_start` and `csum_offset`, in the machine's byte order.
             checksum: is(libc::TP_STATUS_CSUMNOTREADY).then(|| {
-                let field = |at: usize| {
-                    let at = start - OFFLOAD + at;
-                    usize::from(u16::from_ne_bytes([slot[at], slot[at + 1]]))
-                };
+                let field = |at: usize| usize::from(u16::from_ne_bytes([offload[at], offload[at + 1]]));
                 (field(6), field(8))
             }),
         })

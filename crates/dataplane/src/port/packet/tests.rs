@@ -134,6 +134,57 @@ fn a_frame_longer_than_a_buffer_is_oversize() {
 
 #[test]
 #[ignore = "needs root"]
+fn segments_in_one_frame_are_oversize_however_short_they_are_together() {
+    in_namespace(|| {
+        ip("address add 192.0.2.1/24 dev left");
+        ip("neighbour add 192.0.2.2 lladdr 02:00:00:00:00:02 dev left");
+        let mut bed = Bed::new();
+        let udp = |bed: &mut Bed, expected| -> Vec<usize> {
+            testbed::send_segments("192.0.2.1:1000", &[7; 1280], 160);
+            let all = bed.receive(expected);
+            all.iter().filter(|frame| frame[12..14] == [8, 0]).map(Vec::len).collect()
+        };
+        // Without offloads the sender's kernel cuts them.
+        assert_eq!(udp(&mut bed, 8), [202; 8]);
+        switch("left", "tx", true);
+        assert_eq!(udp(&mut bed, 0), [0; 0]);
+        let counters = bed.b.counters();
+        assert_eq!((counters.received, counters.oversize, counters.missed), (8, 1, 0));
+        assert_eq!(bed.pool.in_use(), 0);
+    });
+}
+
+/// A TCP segment of 400 bytes behind `struct virtio_net_hdr`, by which its sender leaves it to the card to complete the
+/// checksum and to cut it into `kind` of 100 bytes each.
+fn tcp_to_be_cut(kind: u8) -> Vec<u8> {
+    let fields = [54_u16, if kind == 0 { 0 } else { 100 }, 34, 16];
+    let mut bytes = [&[1, kind][..], &fields.map(u16::to_ne_bytes).concat()].concat();
+    bytes.extend([[0xff; 6], [2, 0, 0, 0, 0, 1]].concat());
+    bytes.extend([8, 0, 0x45, 0, 440_u16.to_be_bytes()[0], 440_u16.to_be_bytes()[1], 0, 0, 0, 0, 64, 6, 0, 0]);
+    bytes.extend([192, 0, 2, 1, 192, 0, 2, 2, 0x03, 0xe8, 0, 80, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+    bytes.resize(10 + 14 + 440, 7);
+    bytes
+}
+
+#[test]
+#[ignore = "needs root"]
+fn segments_of_tcp_in_one_frame_are_oversize_with_and_without_congestion_marks() {
+    in_namespace(|| {
+        ["tx", "sg", "tso"].iter().for_each(|what| switch("left", what, true));
+        let mut bed = Bed::new();
+        sys::set_option(&bed.a.tx, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1).unwrap();
+        // Not to be cut, of TCP over IPv4, and the same of which the first one has CWR set.
+        let frames = [0, 1, 0x81].map(tcp_to_be_cut);
+        let sent = bed.a.messages.send(&bed.a.tx, frames.iter().map(Vec::as_slice)).unwrap();
+        assert_eq!(sent, 3);
+        let received: Vec<usize> = bed.receive(1).iter().map(Vec::len).collect();
+        let counters = bed.b.counters();
+        assert_eq!((received, counters.received, counters.oversize), (vec![454], 1, 2));
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
 fn an_interface_may_go_down_and_come_up_again() {
     in_namespace(|| {
         let mut bed = Bed::new();

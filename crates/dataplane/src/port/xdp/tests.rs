@@ -1,6 +1,7 @@
 use super::*;
 use crate::port::testbed::{
-    becomes_readable, in_namespace, ip, is_readable, numbered, received, rename, send, set_receive_queues, soon,
+    becomes_readable, in_namespace, ip, is_readable, numbered, received, rename, send, send_segments, set_receive_queues,
+    soon, switch,
 };
 
 const SLOTS: usize = 256;
@@ -45,6 +46,22 @@ fn behind_a_driver_that_cannot_copy_the_kernel_does() {
         let all: Vec<_> = (0..100).map(|n| numbered(n, 60 + 10 * n as usize)).collect();
         send(&mut ends[0], &mut pool, all.clone());
         assert_eq!(received(&mut ends[1], &mut pool, all.len()), all);
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn segments_come_one_by_one_from_the_other_end_of_a_pair() {
+    in_namespace(|| {
+        switch("left", "tx", true);
+        ip("address add 192.0.2.1/24 dev left");
+        ip("neighbour add 192.0.2.2 lladdr 02:00:00:00:00:02 dev left");
+        let mut right = XdpPort::open("right", SLOTS).unwrap();
+        assert_eq!(right.mode(), Mode::Native);
+        send_segments("192.0.2.1:1000", &[7; 1280], 160);
+        let all = received(&mut right, &mut Pool::new(), 8);
+        let lengths: Vec<usize> = all.iter().filter(|frame| frame[12..14] == [8, 0]).map(Vec::len).collect();
+        assert_eq!(lengths, [202; 8]);
     });
 }
 
