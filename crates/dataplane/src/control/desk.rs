@@ -171,10 +171,10 @@ fn reply(now: Time, live: &mut Live, request: Request) -> Answer {
         Request::Alpha { class, alpha } => set_alpha(now, middlebox, &class, &alpha),
         Request::Queue { class, limit } => set_limit(now, middlebox, &class, &limit),
         Request::Budget { budget } => budget.parse().map(|Percent(share)| {
-            middlebox.set_budget(share);
+            middlebox.set_budget(now, share);
             format!("budget={budget}")
         }),
-        Request::Rate { rate } => set_rate(middlebox, &rate),
+        Request::Rate { rate } => set_rate(now, middlebox, &rate),
         // The counter makes it a setup.
         Request::Reload {} => Err(NO_FILE.to_string()),
         Request::Stop {} => Ok("the box sends what it holds, and ends".to_string()),
@@ -225,12 +225,12 @@ fn set_limit(now: Time, middlebox: &mut Middlebox, class: &str, text: &str) -> R
     }
 }
 
-fn set_rate(middlebox: &mut Middlebox, text: &str) -> Result<String, String> {
+fn set_rate(now: Time, middlebox: &mut Middlebox, text: &str) -> Result<String, String> {
     let rate = match text {
         "unlimited" => None,
         text => Some(text.parse::<BitRate>().map_err(|error| error.to_string())?),
     };
-    middlebox.set_rate(rate);
+    middlebox.set_rate(now, rate);
     Ok(format!("rate={text}"))
 }
 

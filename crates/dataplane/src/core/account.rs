@@ -45,8 +45,8 @@ pub struct Account {
     pub frames_in: u64,
     /// Their bytes.
     pub bytes_in: u64,
-    /// Frames that the CPU took, or that passed it by since they needed nothing of it; also those that were dropped
-    /// afterwards or are held yet.
+    /// Frames that the CPU is done with, or that passed it by since they needed nothing of it; also those that were
+    /// dropped afterwards or are held yet.
     pub frames_processed: u64,
     /// Frames that the box made of others that were too long, as they left.
     pub frames_made: u64,
@@ -56,7 +56,7 @@ pub struct Account {
     pub bytes_out: u64,
     /// Frames that left with a congestion mark of ours.
     pub marked: u64,
-    /// Time for which the processed frames occupy the CPU.
+    /// Time that the processed frames occupied the CPU.
     pub cpu: Duration,
     /// Time that frames occupied the third resource, of those that are done there.
     pub third: Duration,
@@ -116,7 +116,7 @@ impl Books {
         Self { account: Account::default(), latency: Latencies::new(detail) }
     }
 
-    /// The CPU took a frame, which occupies it for `cpu`; zero if the frame passes it by.
+    /// The CPU is done with a frame, which occupied it for `cpu`; zero if the frame passes it by.
     pub fn processed(&mut self, cpu: Duration) {
         self.account.frames_processed += 1;
         self.account.cpu += cpu;

@@ -5,7 +5,7 @@ use dovetail_units::{BitRate, Part, Time, Weight};
 
 use super::cpu::Budget;
 use super::link::Pace;
-use super::middlebox::{Middlebox, lengths, names};
+use super::middlebox::{CPU, LINK, Middlebox, lengths, names};
 use super::queue::{MOST_RESOURCES, Queue};
 use super::queues::BehindCpu;
 
@@ -77,13 +77,20 @@ impl Middlebox {
         Some(())
     }
 
-    /// Set how much of a core processing may use, from the next frame on.
-    pub fn set_budget(&mut self, budget: Budget) {
+    /// Set how much of a core processing may use, from `now` on, also by the frame that is on the CPU. All until `now`
+    /// has been done.
+    pub fn set_budget(&mut self, now: Time, budget: Budget) {
+        let [old, new] = [self.budget, budget].map(|budget| u64::from(budget.as_millionths()));
+        self.change_speed(CPU, now, old, Some(new));
         self.budget = budget;
     }
 
-    /// Set the rate of the link, from the next frame on.
-    pub fn set_rate(&mut self, rate: Option<BitRate>) {
+    /// Set the rate of the link, from `now` on, also for the frame that is on it. All until `now` has been done.
+    pub fn set_rate(&mut self, now: Time, rate: Option<BitRate>) {
+        // Without a rate no frame stays on the link.
+        if let Some(old) = self.pace.rate() {
+            self.change_speed(LINK, now, old.as_bps(), rate.map(BitRate::as_bps));
+        }
         self.pace = Pace::new(rate);
         self.lengths = lengths();
         self.classes.iter_mut().for_each(|class| class.resizes = false);

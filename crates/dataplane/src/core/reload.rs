@@ -72,9 +72,10 @@ impl Middlebox {
         setup.state.clone().map_or(Ok(()), |folder| open_state(&mut setup.modules, &folder))
     }
 
-    /// Go on with another setup. Nothing that is in the box is lost: what is on CPU and link stays there, and what
-    /// waits goes on waiting in the order of its flow, also where a limit has become smaller and where another
-    /// scheduler takes over. O(flows + frames that wait).
+    /// Go on with another setup. Nothing that is in the box is lost: what is on CPU and link stays there, for as long
+    /// as the rest takes with the new budget and at the new rate, and what waits goes on waiting in the order of its
+    /// flow, also where a limit has become smaller and where another scheduler takes over. O(flows + frames that
+    /// wait).
     ///
     /// * A class is the same if it has the same name. One that is no more keeps its account, and its frames, which are
     ///   processed as it was said when they came.
@@ -106,14 +107,15 @@ impl Middlebox {
         self.take_modules(modules, &classes);
         self.table = table.renamed(&self.take_classes(classes));
         self.flows.reclass(flows);
-        (self.key, self.ecn, self.budget, self.most) = (key, ecn, budget, frames);
+        (self.key, self.ecn, self.most) = (key, ecn, frames);
         (self.third, self.buffer) = (third, buffer);
         if self.predict != predict {
             self.predict = predict;
             self.estimator = Estimator::new(&predict);
         }
+        self.set_budget(now, budget);
         if !same_rate {
-            self.set_rate(rate);
+            self.set_rate(now, rate);
         }
         // Queue management has learnt by classes, and in times of the link.
         let stays = !is_managed(&scheduler) || (as_many && same_rate);

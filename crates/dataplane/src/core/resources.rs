@@ -145,8 +145,13 @@ impl Owner<MOST_RESOURCES> for Middlebox {
         let used = frame.way.used;
         self.ends[place] = None;
         self.tell(frame, place, Progress::Finished { used });
-        if place == THIRD {
-            self.each_account(frame, |books| books.account.third += used);
+        match place {
+            CPU => {
+                frame.way.cpu = used;
+                self.each_account(frame, |books| books.processed(used));
+            }
+            THIRD => self.each_account(frame, |books| books.account.third += used),
+            _ => {}
         }
         place != LINK && frame.way.failed.is_none()
     }
@@ -185,6 +190,12 @@ fn on_its_way(mut frame: Frame) -> Frame {
 /// Why a frame was dropped that found no room in front of this resource.
 fn full(place: usize) -> &'static str {
     if place == LINK { "link-buffer" } else { "resource-buffer" }
+}
+
+/// What takes `left` at the speed `old` takes so long at the speed `new`, to the nanosecond above.
+fn scaled(left: Duration, old: u64, new: u64) -> Duration {
+    let scaled = (u128::from(left.as_nanos()) * u128::from(old)).div_ceil(u128::from(new.max(1)));
+    Duration::from_nanos(u64::try_from(scaled).unwrap_or(u64::MAX))
 }
 
 impl Middlebox {
@@ -230,6 +241,20 @@ impl Middlebox {
             self.lost_time += lost;
             self.queues.iter_mut().for_each(|queue| queue.skip(lost));
         }
+    }
+
+    /// From `now` on the resource works at the speed `new` in place of `old`; `None` is without limit. The frame in
+    /// service has occupied it until now, and does so for as long as the rest takes at that speed, to the nanosecond
+    /// above.
+    pub(super) fn change_speed(&mut self, place: usize, now: Time, old: u64, new: Option<u64>) {
+        let Some(end) = self.ends[place].filter(|&end| end > now) else { return };
+        let left = end.since(now);
+        let rest = new.map_or(Duration::ZERO, |new| scaled(left, old, new));
+        for frame in self.resources.stages[place].on_servers_mut() {
+            frame.way.used = frame.way.used.saturating_sub(left) + rest;
+            frame.way.due = now + rest;
+        }
+        self.ends[place] = Some(now + rest);
     }
 
     /// What is due on this resource happens at this instant, when the worker looks at `seen`.
@@ -292,10 +317,8 @@ impl Middlebox {
             Some(work) => work,
             None => self.observe(frame, Duration::from_nanos(cycles().delta_as_nanos(before, cycles().raw()))),
         };
-        let used = self.budget.occupied(work);
-        self.each_account(frame, |books| books.processed(used));
-        (frame.way.cpu, frame.way.failed) = (used, outcome.err());
-        used
+        frame.way.failed = outcome.err();
+        self.budget.occupied(work)
     }
 
     /// What a frame was cut into needs room in the box as well.
@@ -338,7 +361,8 @@ impl Middlebox {
         let class = &mut self.classes[usize::from(frame.class)];
         class.resizes |= bytes != frame.size_in as usize;
         if class.resizes {
-            self.lengths.observe(u32::from(frame.class), frame.size_in, used);
+            // Not what it took, as the rate may have changed meanwhile.
+            self.lengths.observe(u32::from(frame.class), frame.size_in, self.pace.estimate(bytes));
         }
         let stayed = due.since(frame.received);
         self.queues[CPU].left(now, frame.flow, stayed);

@@ -189,8 +189,8 @@ pub struct QueueSnapshot {
     pub frames_in: u64,
     /// Their bytes.
     pub bytes_in: u64,
-    /// Frames that the CPU took, or that passed it by since they needed nothing of it; also those that were dropped
-    /// afterwards or are held yet.
+    /// Frames that the CPU is done with, or that passed it by since they needed nothing of it; also those that were
+    /// dropped afterwards or are held yet.
     pub frames_processed: u64,
     /// Frames that the box made of others that were too long, as they left.
     #[serde(default)]

@@ -52,7 +52,7 @@ fn queues_that_are_managed_mark_who_understands_and_drop_the_others() {
 fn bursts(scheduler: &str, cost: &str, rate: &str) -> (Vec<u8>, u64, u64) {
     let config = format!("[link]\nrate = \"{rate}\"\n[[class]]\nname = \"all\"\ncost = \"{cost}\"\n");
     let mut middlebox = middlebox(&format!("scheduler = \"{scheduler}:min=5,max=15,weight=0.02\"\n{config}"));
-    middlebox.set_rate(Some("8 Mbps".parse().unwrap()));
+    middlebox.set_rate(us(0), Some("8 Mbps".parse().unwrap()));
     let mut fields = Vec::new();
     for k in 0..4_000 {
         // 80 frames of 1 ms on the link every 100 ms.

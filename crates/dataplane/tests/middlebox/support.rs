@@ -7,12 +7,16 @@ use dovetail_units::{Duration, Time};
 use dovetail_wire::LinkType;
 use etherparse::PacketBuilder;
 
-/// The box of this configuration, whose ports do not matter.
-pub fn middlebox(text: &str) -> Middlebox {
+/// This configuration, in which ports do not matter.
+pub fn config(text: &str) -> Config {
     let ports = "[ports]\nin = \"packet:a\"\nout = \"packet:b\"\n";
     let (top, tables) = text.split_once('[').map_or((text, String::new()), |(top, rest)| (top, format!("[{rest}")));
-    let config = Config::parse("box.toml", &format!("{top}\n{ports}\n{tables}"), &[]);
-    config.unwrap_or_else(|e| panic!("{e}")).middlebox().unwrap_or_else(|e| panic!("{e}"))
+    Config::parse("box.toml", &format!("{top}\n{ports}\n{tables}"), &[]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The box of this configuration.
+pub fn middlebox(text: &str) -> Middlebox {
+    config(text).middlebox().unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// A UDP frame of `bytes` to this port.
