@@ -35,6 +35,8 @@ pub mod target {
     pub const CONTROL: &str = "control";
     /// What modules write down for the next box.
     pub const STATE: &str = "state";
+    /// Captures and traces of what passes.
+    pub const RECORD: &str = "record";
     /// Accounts that do not come out.
     pub const ACCOUNT: &str = "account";
 }

@@ -47,6 +47,11 @@ impl<W: Write> PcapWriter<W> {
         self.out.write_all(data)
     }
 
+    /// The writer, to see to what was written; what else is written to it stands between packets.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Flushes and hands back the writer.
     ///
     /// # Errors

@@ -59,10 +59,15 @@ impl Lab {
     }
 
     /// Start the box and wait until it listens.
-    #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
     fn start(&mut self) {
+        self.start_by(&[env!("CARGO_BIN_EXE_dovetail"), "live", "box.toml"]);
+    }
+
+    /// The same by this command.
+    #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
+    fn start_by(&mut self, command: &[&str]) {
         let mut ip = Command::new("ip");
-        ip.args(["netns", "exec", &format!("{}-box", self.name), env!("CARGO_BIN_EXE_dovetail"), "live", "box.toml"]);
+        ip.args(["netns", "exec", &format!("{}-box", self.name)]).args(command);
         let log = std::fs::File::create(self.folder.path("box.log")).unwrap();
         ip.current_dir(self.folder.path(".")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut running = ip.spawn().unwrap();
@@ -191,6 +196,34 @@ fn segments_that_offloads_merge_are_told_of_everywhere_with_the_remedy() {
     let lines: Vec<&str> = said.err.lines().filter(|line| line.contains(" oversize: ")).collect();
     assert_eq!(lines.len(), 1, "{}", said.err);
     assert!(lines[0].contains(" WARN  port in (inside): ") && lines[0].contains(remedy), "{}", lines[0]);
+}
+
+/// A file may have 32 kB, which the captures outgrow.
+#[test]
+#[ignore = "needs root"]
+fn a_record_that_cannot_be_written_is_told_of_when_it_happens_and_frames_go_on() {
+    let mut lab = Lab::up("record");
+    let around = "[record]\nin = \"in.pcap\"\n[trace]\nin = \"in.txt\"\n";
+    lab.folder.write("box.toml", format!("{BOX}{around}"));
+    let limited = format!("trap '' XFSZ; ulimit -f 64; exec {} live box.toml", env!("CARGO_BIN_EXE_dovetail"));
+    lab.start_by(&["sh", "-c", &limited]);
+    let sent = |snapshot: &serde_json::Value| count(snapshot, "out", "sent");
+    let send = || lab.send(100_000);
+    lab.until(send, |_| lab.log().contains("in.pcap cannot be written: "));
+    assert!(lab.folder.path("in.pcap").exists());
+    let before = sent(&lab.snapshot());
+    lab.until(send, |snapshot| sent(snapshot) > before + 10);
+    lab.ctl(&["stop"]).succeeds();
+    let said = Said::from(lab.running.take().unwrap().wait_with_output().unwrap());
+    assert_eq!(said.code, Some(1));
+    let log = lab.log();
+    let told: Vec<&str> = log.lines().filter(|line| line.contains(" ERROR ") && line.contains("in.pcap")).collect();
+    assert_eq!(told.len(), 1, "{log}");
+    assert!(told[0].ends_with("; it ends here with what was written, and the box goes on"), "{log}");
+    assert!(log.lines().any(|line| line.starts_with("error: ") && line.contains("in.pcap")), "{log}");
+    let info = lab.folder.dovetail(&["trace", "info", "in.pcap", "--json"]).succeeds().out;
+    let info: serde_json::Value = serde_json::from_str(&info).unwrap();
+    assert!(info["packets"].as_u64().unwrap() > 5 && info["damage"].is_null(), "{info}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use dovetail_units::{Duration, Time};
 use dovetail_wire::LinkType;
 
 use super::atomic::{AtomicFile, named};
-use super::{BURST, OpenError, Port, PortCounters};
+use super::{BURST, OpenError, Port, PortCounters, both};
 use crate::frame::{Frame, LONGEST, Pool};
 
 /// A capture that is read, one that is written, or both.
@@ -179,8 +179,8 @@ impl Input {
     }
 }
 
-/// A capture that is written. Its header says how frames begin, so the first frame brings it. Without
-/// [`finish`](Self::finish) nothing remains.
+/// A capture that is written. Its header says how frames begin, so the first frame brings it. It has its name when it
+/// is [finished](Self::finish), or cannot be written any more, with the frames that are whole; else nothing remains.
 pub(super) struct Output {
     path: PathBuf,
     epoch: Time,
@@ -190,7 +190,7 @@ pub(super) struct Output {
 enum State {
     Empty(AtomicFile),
     Begun(PcapWriter<AtomicFile>, LinkType),
-    /// It has its name, or could not be written, which was said.
+    /// It has its name, or nothing of it could be written, which was said.
     Ended,
 }
 
@@ -200,24 +200,34 @@ impl Output {
     /// # Errors
     /// Those of [`AtomicFile::create`].
     pub(super) fn create(path: &Path, epoch: Time) -> Result<Self, OpenError> {
-        Ok(Self { path: path.to_owned(), epoch, state: State::Empty(AtomicFile::create(path)?) })
+        Ok(Self::onto(path, AtomicFile::create(path)?, epoch))
+    }
+
+    pub(super) fn onto(path: &Path, file: AtomicFile, epoch: Time) -> Self {
+        Self { path: path.to_owned(), epoch, state: State::Empty(file) }
     }
 
     fn begin(&mut self, link: LinkType) -> io::Result<()> {
         self.state = match mem::replace(&mut self.state, State::Ended) {
-            State::Empty(file) => State::Begun(PcapWriter::new(file, link)?, link),
+            State::Empty(file) => {
+                let mut writer = PcapWriter::new(file, link)?;
+                writer.get_mut().end_record()?;
+                State::Begun(writer, link)
+            }
             other => other,
         };
         Ok(())
     }
 
-    /// Returns whether a file of this kind can hold the frame. After an error, which may have left a part of a frame,
-    /// the file is given up.
+    /// Returns whether a file of this kind can hold the frame.
+    ///
+    /// # Errors
+    /// There is no room. The file is ended then, with the frames for which there was.
     pub(super) fn write(&mut self, now: Time, link: LinkType, data: &[u8]) -> io::Result<bool> {
-        self.try_write(now, link, data).map_err(|error| {
-            self.state = State::Ended;
-            named(&self.path, &error)
-        })
+        let written = self.try_write(now, link, data);
+        let Err(error) = written else { return written };
+        let kept = both(Err(error), self.try_finish());
+        kept.map(|()| false).map_err(|error| named(&self.path, &error))
     }
 
     fn try_write(&mut self, now: Time, link: LinkType, data: &[u8]) -> io::Result<bool> {
@@ -225,7 +235,8 @@ impl Output {
         match &mut self.state {
             State::Begun(writer, of) if *of == link => {
                 let time = self.epoch + now.since(Time::ZERO);
-                writer.write(time, data, data.len() as u32).map(|()| true)
+                writer.write(time, data, data.len() as u32)?;
+                writer.get_mut().end_record().map(|()| true)
             }
             _ => Ok(false),
         }
@@ -238,8 +249,8 @@ impl Output {
 
     fn try_finish(&mut self) -> io::Result<()> {
         self.begin(LinkType::ETHERNET)?;
-        let State::Begun(writer, _) = mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
-        writer.finish()?.finish()
+        let State::Begun(mut writer, _) = mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
+        writer.get_mut().finish()
     }
 }
 

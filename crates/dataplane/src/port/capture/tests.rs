@@ -130,11 +130,11 @@ fn what_cannot_be_written_is_named_as_it_was_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_written_stays_with_the_sender_and_no_part_of_a_file_remains() {
+fn what_cannot_be_written_stays_with_the_sender_and_no_part_of_a_frame_remains() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.pcap");
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let output = Output { path: path.clone(), epoch: Time::ZERO, state: State::Empty(AtomicFile::onto(full, &path)) };
+    let output = Output::onto(&path, AtomicFile::onto(full, &path), Time::ZERO);
     let mut port = CapturePort::open("out", None, None, Time::ZERO).unwrap();
     port.output = Some(output);
     let mut pool = Pool::new();

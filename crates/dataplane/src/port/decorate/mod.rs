@@ -44,13 +44,23 @@ use std::collections::VecDeque;
 use std::io;
 
 use dovetail_units::Time;
+use log::error;
 
 use super::{BURST, Port};
 use crate::frame::{Frame, Pool};
+use crate::watch::target;
 
 pub use fault::{FaultCounters, Faults, Faulty, HELD};
 pub use record::Recorded;
 pub use trace::Traced;
+
+/// What is written of what passes cannot be written any more: it is said when it happens, once, as nobody else would
+/// before the box ends.
+fn log_failure(failed: &Option<io::Error>) {
+    if let Some(error) = failed {
+        error!(target: target::RECORD, "{error}; it ends here with what was written, and the box goes on");
+    }
+}
 
 /// Sends through a port and tells which frames it took, whose bytes are then no longer there: it keeps copies.
 #[derive(Default)]

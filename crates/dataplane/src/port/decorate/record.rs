@@ -8,7 +8,7 @@ use std::path::Path;
 use dovetail_units::Time;
 use dovetail_wire::LinkType;
 
-use super::Watched;
+use super::{Watched, log_failure};
 use crate::frame::{Frame, Pool};
 use crate::port::capture::Output;
 use crate::port::{OpenError, Port, PortCounters, both};
@@ -16,7 +16,8 @@ use crate::port::{OpenError, Port, PortCounters, both};
 /// Writes what a port brings and what it takes, sent or unsent, to one capture file, which is there when the port is
 /// finished.
 ///
-/// When writing fails the capture ends, not the frames; [`Port::finish`] tells.
+/// When writing fails the capture ends with the frames that are whole, and has its name; frames go on. The log tells,
+/// and [`Port::finish`].
 pub struct Recorded {
     inner: Box<dyn Port>,
     output: Output,
@@ -30,14 +31,18 @@ impl Recorded {
     /// # Errors
     /// No file can be made beside `path`, or it is a folder.
     pub fn new(inner: Box<dyn Port>, path: &Path, epoch: Time) -> Result<Self, OpenError> {
-        let output = Output::create(path, epoch)?;
-        Ok(Self { inner, output, failed: None, watched: Watched::default() })
+        Ok(Self::onto(inner, Output::create(path, epoch)?))
+    }
+
+    pub(super) fn onto(inner: Box<dyn Port>, output: Output) -> Self {
+        Self { inner, output, failed: None, watched: Watched::default() }
     }
 }
 
 fn write(output: &mut Output, failed: &mut Option<io::Error>, time: Time, link: LinkType, data: &[u8]) {
     if failed.is_none() {
         *failed = output.write(time, link, data).err();
+        log_failure(failed);
     }
 }
 

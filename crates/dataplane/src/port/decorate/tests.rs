@@ -1,10 +1,11 @@
 use super::*;
-use crate::port::atomic::AtomicFile;
-use crate::port::capture::{CapturePort, first_time};
+use crate::port::atomic::{AtomicFile, Full};
+use crate::port::capture::{CapturePort, Output, first_time};
 use crate::port::memory::{MemoryPort, pair};
 use crate::port::testbed::{received, send};
 use dovetail_units::Duration;
 use dovetail_wire::LinkType;
+use std::path::Path;
 
 const CABLE: usize = 1000;
 
@@ -62,6 +63,79 @@ fn a_trace_that_cannot_be_written_stops_no_frame_and_is_told_at_the_end() {
     let message = port.finish().unwrap_err().to_string();
     assert!(message.contains("near.txt cannot be written: No space left"), "{message}");
     assert!(!path.exists());
+}
+
+/// What is written of 500 frames that pass to a disk with room for so many bytes, and what is said of it in the end.
+fn on_a_full_disk(room: usize, make: impl Fn(Box<dyn Port>, &Path, AtomicFile) -> Box<dyn Port>) -> (Vec<u8>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("near");
+    let (near, mut far) = cable();
+    let mut pool = Pool::new();
+    let mut port = make(near, &path, AtomicFile::onto(Full::beside(&path, room), &path));
+    let all: Vec<_> = (0..400).map(udp).collect();
+    send(&mut *port, &mut pool, all.clone());
+    assert_eq!(received(&mut far, &mut pool, 400), all);
+    // It has its name at once, and frames go on.
+    let at_once = std::fs::read(&path).unwrap();
+    send(&mut *port, &mut pool, [udp(400)]);
+    send(&mut far, &mut pool, [udp(401)]);
+    assert_eq!(received(&mut far, &mut pool, 1), [udp(400)]);
+    assert_eq!(received(&mut *port, &mut pool, 1), [udp(401)]);
+    let message = port.finish().unwrap_err().to_string();
+    assert_eq!(std::fs::read(&path).unwrap(), at_once);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no hidden file remains");
+    (at_once, message)
+}
+
+#[test]
+fn a_trace_that_outgrows_the_disk_keeps_its_whole_lines() {
+    for room in [10_000, 10_001, 12_345, 20_000] {
+        let make = |near, path: &Path, out| -> Box<dyn Port> {
+            Box::new(Traced::onto(near, "out", path, out, Time::from_nanos(1_500_000_000_000_000_000)))
+        };
+        let (written, message) = on_a_full_disk(room, make);
+        assert!(message.ends_with("near cannot be written: No space left on device (os error 28)"), "{message}");
+        let text = String::from_utf8(written).unwrap();
+        let line = |port| format!("1500000000.000000000 out tx 40 udp 192.0.2.1:1000 > 192.0.2.2:{port}\n");
+        let lines: String = (0..400)
+            .map(line)
+            .scan(0, |len, line| {
+                *len += line.len();
+                (*len <= room).then_some(line)
+            })
+            .collect();
+        assert_eq!(text, lines, "{room}");
+    }
+}
+
+#[test]
+fn a_record_that_outgrows_the_disk_keeps_its_whole_frames() {
+    // A header of 24 bytes, and frames of 16 and 40.
+    for (room, frames) in [(24 + 200 * 56, 200), (24 + 200 * 56 + 1, 200), (24 + 201 * 56 - 1, 200), (24, 0)] {
+        let make = |near, path: &Path, out| -> Box<dyn Port> {
+            Box::new(Recorded::onto(near, Output::onto(path, out, Time::ZERO)))
+        };
+        let (written, message) = on_a_full_disk(room, make);
+        assert!(message.ends_with("near cannot be written: No space left on device (os error 28)"), "{message}");
+        assert_eq!(written.len(), 24 + frames * 56);
+        let ports = written[24..].chunks(56).map(|record| u16::from_be_bytes([record[38], record[39]]));
+        assert!(ports.eq(0..frames as u16), "{room}");
+    }
+}
+
+#[test]
+fn what_finds_no_room_in_the_end_is_told_and_the_rest_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("near.pcap");
+    let (near, _far) = cable();
+    let mut pool = Pool::new();
+    let out = AtomicFile::onto(Full::beside(&path, 24 + 3 * 56 + 20), &path);
+    let mut port = Recorded::onto(near, Output::onto(&path, out, Time::ZERO));
+    send(&mut port, &mut pool, (0..10).map(udp));
+    assert!(!path.exists());
+    let message = port.finish().unwrap_err().to_string();
+    assert!(message.contains("near.pcap cannot be written: No space left"), "{message}");
+    assert_eq!(std::fs::read(&path).unwrap().len(), 24 + 3 * 56);
 }
 
 #[test]

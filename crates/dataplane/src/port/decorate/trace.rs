@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use dovetail_units::Time;
 use dovetail_wire::{LinkType, parse};
 
-use super::Watched;
+use super::{Watched, log_failure};
 use crate::frame::{Frame, Pool};
 use crate::port::atomic::{AtomicFile, named};
 use crate::port::{OpenError, Port, PortCounters, both};
@@ -22,7 +22,8 @@ use crate::port::{OpenError, Port, PortCounters, both};
 /// 1500000000.000012000 in tx 60 arp
 /// ```
 ///
-/// When writing fails the lines end, not the frames; [`Port::finish`] tells.
+/// When writing fails the file ends with its last whole line, and has its name; frames go on. The log tells, and
+/// [`Port::finish`].
 pub struct Traced {
     inner: Box<dyn Port>,
     lines: Lines,
@@ -31,8 +32,7 @@ pub struct Traced {
 
 struct Lines {
     path: PathBuf,
-    /// `None` when it has its name, or could not be written.
-    out: Option<AtomicFile>,
+    out: AtomicFile,
     epoch: Time,
     end: &'static str,
     link: LinkType,
@@ -51,31 +51,30 @@ impl Traced {
 
     pub(super) fn onto(inner: Box<dyn Port>, end: &'static str, path: &Path, out: AtomicFile, epoch: Time) -> Self {
         let (path, link) = (path.to_owned(), inner.link());
-        Self {
-            inner,
-            lines: Lines { path, out: Some(out), epoch, end, link, failed: None },
-            watched: Watched::default(),
-        }
+        Self { inner, lines: Lines { path, out, epoch, end, link, failed: None }, watched: Watched::default() }
     }
 }
 
 impl Lines {
     fn write(&mut self, now: Time, direction: &str, data: &[u8]) {
-        let Some(out) = self.out.as_mut().filter(|_| self.failed.is_none()) else { return };
+        if self.failed.is_some() {
+            return;
+        }
         let time = (self.epoch + now.since(Time::ZERO)).as_nanos();
         let (second, nanos, end) = (time / 1_000_000_000, time % 1_000_000_000, self.end);
         let start = format_args!("{second}.{nanos:09} {end} {direction} {}", data.len());
-        let result = match parse(self.link, data) {
-            Ok(packet) => writeln!(out, "{start} {}", packet.tuple),
-            Err(reason) => writeln!(out, "{start} {reason}"),
+        let line = match parse(self.link, data) {
+            Ok(packet) => writeln!(self.out, "{start} {}", packet.tuple),
+            Err(reason) => writeln!(self.out, "{start} {reason}"),
         };
-        self.failed = result.err();
+        let written = line.and_then(|()| self.out.end_record());
+        self.failed = written.err().map(|error| named(&self.path, &error));
+        log_failure(&self.failed);
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        let out = self.out.take();
-        let written = self.failed.take().map_or_else(|| out.map_or(Ok(()), AtomicFile::finish), Err);
-        written.map_err(|error| named(&self.path, &error))
+        let finish = || self.out.finish().map_err(|error| named(&self.path, &error));
+        self.failed.take().map_or_else(finish, Err)
     }
 }
 
