@@ -111,7 +111,9 @@ type Count = (&'static str, &'static str, Option<Unit>, fn(&QueueSnapshot) -> u6
 const COUNTS: [Count; 7] = [
     ("received_frames", "Frames that came in", None, |frames| frames.frames_in),
     ("received", "Bytes that came in", Some(Unit::Bytes), |frames| frames.bytes_in),
-    ("processed_frames", "Frames that the CPU took or that passed it by", None, |frames| frames.frames_processed),
+    ("processed_frames", "Frames that the CPU is done with or that passed it by", None, |frames| {
+        frames.frames_processed
+    }),
     ("made_frames", "Frames that left and were made of others that were too long", None, |frames| frames.frames_made),
     ("sent_frames", "Frames that left over the link", None, |frames| frames.frames_out),
     ("sent", "Bytes that left over the link", Some(Unit::Bytes), |frames| frames.bytes_out),
@@ -170,7 +172,11 @@ const PORT_COUNTS: [PortCount; 4] = [
     ("port_received_frames", "Frames that the port brought", |port| port.received),
     ("port_sent_frames", "Frames that the port sent", |port| port.sent),
     ("port_missed_frames", "Frames that were lost before the box looked", |port| port.missed),
-    ("port_oversize_frames", "Frames that were lost since they were longer than a buffer", |port| port.oversize),
+    (
+        "port_oversize_frames",
+        "Frames that were lost since they were longer than a buffer, or several segments in one",
+        |port| port.oversize,
+    ),
 ];
 
 /// What ports lost, whether their links carry anything, and what the box has no account of.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::port::testbed::{
-    becomes_readable, in_namespace, ip, is_readable, numbered, received, rename, send, send_segments, set_receive_queues,
-    soon, switch,
+    becomes_readable, in_namespace, ip, is_readable, numbered, received, rename, send, send_segments,
+    set_receive_queues, soon, switch,
 };
 
 const SLOTS: usize = 256;
