@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::network::NetworkSummary;
+use crate::network::{NetworkSummary, RunSummary};
 use crate::output::{Output, OutputError};
 use crate::scenario::or_nearby;
-use crate::summary::{SCHEMA, Summary};
+use crate::summary::{Run, SCHEMA, Summary};
 
 /// The file of the summary.
 pub const SUMMARY: &str = "summary.json";
@@ -120,6 +120,38 @@ pub enum AnySummary {
     Network(Box<NetworkSummary>),
 }
 
+impl AnySummary {
+    /// That each run has all groups and resources, as the tables take for granted; else what differs.
+    fn whole<'a>(&'a self) -> Result<(), String> {
+        match self {
+            Self::Pipeline(summary) => {
+                let resources: Vec<&str> = summary.scenario.resources.iter().map(String::as_str).collect();
+                for run in &summary.runs {
+                    let own = run.resources.0.iter().map(|(name, _)| name.as_str());
+                    same("resources", &run.scheduler, own.collect(), &resources)?;
+                }
+                let groups = |run: &'a Run| run.groups.iter().map(|group| &*group.group).collect();
+                same_groups(summary.runs.iter().map(|run| (&*run.scheduler, groups(run))))
+            }
+            Self::Network(summary) => {
+                let groups = |run: &'a RunSummary| run.groups.iter().map(|group| &*group.group).collect();
+                same_groups(summary.runs.iter().map(|run| (&*run.scheduler, groups(run))))
+            }
+        }
+    }
+}
+
+/// That each scheduler has the groups of the first one, in their order.
+fn same_groups<'a>(mut runs: impl Iterator<Item = (&'a str, Vec<&'a str>)>) -> Result<(), String> {
+    let Some((_, first)) = runs.next() else { return Ok(()) };
+    runs.try_for_each(|(scheduler, groups)| same("groups", scheduler, groups, &first))
+}
+
+fn same(what: &str, scheduler: &str, names: Vec<&str>, expected: &[&str]) -> Result<(), String> {
+    let differ = || format!("the {what} of {scheduler} are {names:?}, expected {expected:?}");
+    if names == expected { Ok(()) } else { Err(differ()) }
+}
+
 /// A folder does not hold results, in words.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ResultsError(String);
@@ -189,6 +221,9 @@ impl Documents {
             Some(_) => AnySummary::Network(self.parsed(SUMMARY, &self.summary)?),
             None => AnySummary::Pipeline(self.parsed(SUMMARY, &self.summary)?),
         };
+        summary.whole().map_err(|why| {
+            ResultsError(format!("{}: {why}: it is damaged: run again", self.folder.join(SUMMARY).display()))
+        })?;
         Ok(Results { summary, made: self.parsed(COMMAND, &self.command)? })
     }
 

@@ -235,6 +235,10 @@ fn a_network_has_a_page() {
     assert!(elements.iter().any(|e| e.name == "li" && e.text.starts_with("Under drr+red a long-lived flow gets")));
     let code = elements.iter().find(|e| e.name == "code").unwrap();
     assert!(code.text.starts_with("dovetail run net.toml --set 'until=6 s'"), "{}", code.text);
+    let mut damaged = summary.clone();
+    damaged["runs"][1]["groups"].as_array_mut().unwrap().pop();
+    folder.write("out/summary.json", damaged.to_string());
+    folder.dovetail(&["report", "out"]).fails(2, &["out/summary.json: the groups of ", "expected [", "run again"]);
 }
 
 #[test]
@@ -362,6 +366,16 @@ fn what_holds_no_results_is_told() {
     spoil("summary.json", "{\n  \"schema\" 2 }", &["results/summary.json: expected `:` at line 2 column 12"]);
     spoil("summary.json", "{\"schema\": 1}", &["results/summary.json: it has schema 1, expected 2: run again"]);
     spoil("summary.json", "{\"schema\": 2}", &["results/summary.json: missing field"]);
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut whole = summary(&folder, "results/summary.json");
+        change(&mut whole);
+        whole.to_string()
+    };
+    let fewer = with(&|whole| drop(whole["runs"][1]["groups"].as_array_mut().unwrap().pop()));
+    let told = "results/summary.json: the groups of tradeoff:alpha=0.85 are [], expected [\"ipsec\"]: it is damaged";
+    spoil("summary.json", &fewer, &[told, "run again"]);
+    let fewer = with(&|whole| drop(whole["runs"][0]["resources"].as_object_mut().unwrap().remove("link")));
+    spoil("summary.json", &fewer, &["the resources of fifo are [\"cpu\"], expected [\"cpu\", \"link\"]"]);
     spoil("command.json", "[]", &["results/command.json: "]);
     std::fs::remove_file(folder.path("results/command.json")).unwrap();
     wrong("results", &["results: there is no command.json in it: an earlier version wrote it: run again"]);
