@@ -116,7 +116,7 @@ impl From<SweepError> for Wrong {
     fn from(error: SweepError) -> Self {
         match error {
             SweepError::Plan(error) => (*error).into(),
-            SweepError::InUse(_) => Self::argument(error),
+            SweepError::InUse(_) | SweepError::Stranger(_) => Self::argument(error),
             other => Self::new("RunError", other),
         }
     }

@@ -48,7 +48,7 @@ pub fn sweep(args: args::Sweep) -> Result<(), Failure> {
 
 fn failure(error: SweepError) -> Failure {
     match error {
-        SweepError::Plan(_) | SweepError::InUse(_) => Failure::input(error),
+        SweepError::Plan(_) | SweepError::InUse(_) | SweepError::Stranger(_) => Failure::input(error),
         SweepError::Cancelled => Failure::Interrupted,
         SweepError::Output(_) | SweepError::Runs(..) => Failure::run(error),
     }

@@ -87,6 +87,26 @@ fn no_speed_is_told_of_runs_that_set_it_themselves() {
 }
 
 #[test]
+fn files_of_other_programs_stay() {
+    let folder = folder();
+    for file in ["data/runs/part-00000.parquet", "more/groups/part-00007.parquet"] {
+        std::fs::create_dir_all(folder.path(file).parent().unwrap()).unwrap();
+        folder.write(file, "not of a sweep");
+        let (out, _) = file.split_once('/').unwrap();
+        let words = [&*format!("{file}: "), "there is no journal.jsonl", "give another folder"];
+        folder.dovetail(&["sweep", "plan.toml", "--out", out]).fails(2, &words);
+        assert_eq!(std::fs::read(folder.path(file)).unwrap(), b"not of a sweep");
+        assert!(!folder.path(out).join("journal.jsonl").exists());
+    }
+    // Names that no part has.
+    std::fs::create_dir_all(folder.path("third/runs")).unwrap();
+    folder.write("third/runs/part-0.parquet", "not of a sweep");
+    folder.write("plan.toml", "scenario = \"s.toml\"\n[grid]\nscheduler = [\"fifo\"]\n");
+    folder.dovetail(&["sweep", "plan.toml", "--out", "third"]).succeeds();
+    assert_eq!(folder.list("third/runs"), ["part-0.parquet", "part-00000.parquet"]);
+}
+
+#[test]
 fn what_is_wrong_is_said_before_anything_is_made() {
     let folder = folder();
     folder.write("plan.toml", PLAN.replace("drfq", "drqf"));

@@ -1,8 +1,9 @@
 //! The tables of a sweep, in parts that are written again when they have changed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Id;
 use super::journal::{Entry, Journal};
@@ -88,9 +89,7 @@ impl Dataset {
             fs::create_dir_all(&folder).map_err(|error| OutputError::writing(&folder, error))?;
             let entries = fs::read_dir(&folder).map_err(|error| OutputError::writing(&folder, error))?;
             for entry in entries.flatten() {
-                let name = entry.file_name().to_string_lossy().into_owned();
-                let number = name.strip_prefix("part-").and_then(|name| name.strip_suffix(".parquet"));
-                let number: Option<usize> = number.and_then(|digits| digits.parse().ok());
+                let number = number_of(&entry.file_name());
                 if number.is_some_and(|part| self.counts.get(part).is_none_or(|&(done, _)| done == 0)) {
                     fs::remove_file(entry.path()).map_err(|error| OutputError::writing(&entry.path(), error))?;
                 }
@@ -109,10 +108,10 @@ impl Dataset {
     }
 
     fn write(&mut self, part: usize, folder: &Path) -> Result<(), OutputError> {
-        let name = format!("part-{part:05}");
+        let (name, file) = (format!("part-{part:05}"), file_of(part));
         let end = self.runs.len().min((part + 1) * PART);
         for (index, table) in TABLES.into_iter().enumerate() {
-            let mut output = Output::create(folder.join(table), &[&format!("{name}.parquet")], &[])?;
+            let mut output = Output::create(folder.join(table), &[&file], &[])?;
             self.table(&mut output, &name, index, &self.runs[part * PART..end])?;
             output.commit()?;
         }
@@ -142,6 +141,28 @@ impl Dataset {
             Ok(())
         })
     }
+}
+
+/// The file of a part.
+fn file_of(part: usize) -> String {
+    format!("part-{part:05}.parquet")
+}
+
+/// Which part has this file, if one has.
+fn number_of(file: &OsStr) -> Option<usize> {
+    let name = file.to_str()?;
+    let number = name.strip_prefix("part-")?.strip_suffix(".parquet")?.parse().ok()?;
+    (file_of(number) == name).then_some(number)
+}
+
+/// A file that would be written over or removed although no sweep wrote it: one that is named as a part, in a folder
+/// without a journal. Other programs name their files so, too.
+pub fn stranger(folder: &Path) -> Option<PathBuf> {
+    if folder.join(JOURNAL).exists() {
+        return None;
+    }
+    let entries = TABLES.into_iter().filter_map(|table| fs::read_dir(folder.join(table)).ok()).flatten().flatten();
+    entries.filter(|entry| number_of(&entry.file_name()).is_some()).map(|entry| entry.path()).min()
 }
 
 fn row(push: Push<'_>, id: &Id, own: &[Cell], measured: &[Cell]) -> Result<(), OutputError> {

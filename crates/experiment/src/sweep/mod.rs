@@ -79,6 +79,8 @@ pub enum SweepError {
     Plan(Box<ScenarioError>),
     /// Another program writes into this folder.
     InUse(PathBuf),
+    /// This file would be replaced, and is of another program, or of a sweep whose journal is gone.
+    Stranger(PathBuf),
     /// The folder cannot be written.
     Output(OutputError),
     /// Runs failed: how many, and why the first did. All others are done.
@@ -92,6 +94,11 @@ impl fmt::Display for SweepError {
         match self {
             Self::Plan(error) => error.fmt(f),
             Self::InUse(path) => write!(f, "{}: another sweep writes into this folder", path.display()),
+            Self::Stranger(path) => {
+                let (path, name) = (path.display(), dataset::JOURNAL);
+                write!(f, "{path}: no sweep wrote it (there is no {name} in the folder), and it would be replaced; ")?;
+                f.write_str("give another folder, or remove the file if nobody needs it")
+            }
             Self::Output(error) => error.fmt(f),
             Self::Runs(1, first) => write!(f, "a run failed: {first}"),
             Self::Runs(failed, first) => write!(f, "{failed} runs failed, the first one: {first}"),
@@ -127,9 +134,12 @@ impl Sweep {
     /// Check every combination, and look what of them is done in `folder`, which is made if it does not exist.
     ///
     /// # Errors
-    /// A combination cannot be run; the folder cannot be used; it was cancelled.
+    /// A combination cannot be run; the folder cannot be used, or has parts of another program; it was cancelled.
     pub fn open(plan: Plan, folder: &Path, settings: &Settings<'_>) -> Result<Self, SweepError> {
         let runs = identified(&plan, settings)?;
+        if let Some(file) = dataset::stranger(folder) {
+            return Err(SweepError::Stranger(file));
+        }
         let io = |error| OutputError::writing(folder, error);
         std::fs::create_dir_all(folder).map_err(io)?;
         let journal = Journal::open(&folder.join(dataset::JOURNAL)).map_err(|error| match error {
