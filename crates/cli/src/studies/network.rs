@@ -6,8 +6,9 @@ use std::sync::atomic::AtomicBool;
 use dovetail_experiment::network::{
     FILES, NetworkScenario, NetworkSummary, PacketCapture, Scheme, Settings, compare, pictures, simulate, table, write,
 };
-use dovetail_experiment::output::Output;
+use dovetail_experiment::output::{Output, Placed};
 use dovetail_experiment::scenario::unknown;
+use dovetail_trace::CaptureReader;
 
 use super::page::{PageFile, Written};
 use super::report::{documents, html};
@@ -61,7 +62,10 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     let written = ending::uninterrupted(|| {
         let written = output.map(|o| write(o, &scenario, &runs, &summary, &documents)).transpose();
         let mut written = written.map_err(Failure::run)?.unwrap_or_default();
-        captures.into_iter().try_for_each(|capture| capture.commit().map(drop)).map_err(Failure::run)?;
+        for (capture, PcapOf { file, .. }) in captures.into_iter().zip(&args.pcap) {
+            let replaced = capture.commit().map_err(Failure::run)?.iter().any(|placed| placed.replaced);
+            written.push(Placed { path: file.clone(), replaced }.to_string());
+        }
         written.extend(page.map(Written::place).transpose()?);
         Ok::<_, Failure>(written)
     })?;
@@ -70,8 +74,7 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     } else {
         terminal::print(&table(&summary, terminal::width()))?;
     }
-    let captures = args.pcap.iter().map(|capture| capture.file.display().to_string());
-    for path in written.into_iter().chain(captures) {
+    for path in written {
         terminal::say(&format!("wrote {path}"));
     }
     Ok(())
@@ -95,7 +98,7 @@ fn captured(scenario: &NetworkScenario, schemes: &[Scheme], wanted: &[PcapOf]) -
     wanted.iter().map(index).collect()
 }
 
-/// Where the captures go: not where the scenario, a result of `--out` or another of them stands.
+/// Where the captures go: not where the scenario, a result of `--out`, another of them, or what is no capture stands.
 fn places(args: &Run) -> Result<Vec<Place<'_>>, Failure> {
     let results = args.out.iter().filter_map(|out| out.canonicalize().ok());
     let results: Vec<PathBuf> = results.flat_map(|out| FILES.map(|name| out.join(name))).collect();
@@ -109,6 +112,10 @@ fn places(args: &Run) -> Result<Vec<Place<'_>>, Failure> {
         }
         if taken.contains(&place.target()) {
             return Err(wrong(format!("{} is written twice", file.display())));
+        }
+        if file.is_file() && CaptureReader::open(file).is_err() {
+            let why = "there is a file of this name that is no capture; give another name";
+            return Err(wrong(format!("cannot write {}: {why}", file.display())));
         }
         taken.push(place.target());
         places.push(place);

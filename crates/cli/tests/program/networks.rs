@@ -199,6 +199,8 @@ fn wrong_words_about_captures_are_refused() {
     refused("box.link=none/link.pcap", &["--pcap: cannot write none/link.pcap", "there is no folder none"]);
     folder.write("file", "where a folder is needed");
     refused("box.link=file/link.pcap", &["--pcap", "there is no folder file"]);
+    refused("box.link=file", &["--pcap: cannot write file: there is a file of this name that is no capture"]);
+    assert_eq!(std::fs::read_to_string(folder.path("file")).unwrap(), "where a folder is needed");
     refused("box.link=.", &["--pcap", "it names no file"]);
     refused("box.link=/proc/link.pcap", &["--pcap: cannot write /proc/link.pcap: the folder /proc takes no files"]);
     refused("box.link=./net.toml", &["--pcap: cannot write ./net.toml: it is read"]);
@@ -316,6 +318,17 @@ fn a_capture_holds_what_left_the_link() {
     assert!(syns.iter().all(|row| row.flags == 0xc2), "{syns:?}");
     assert!(data.iter().all(|row| row.flags & 0x7f == 0x10) && data.iter().any(|row| row.flags & 0x80 != 0));
     folder.dovetail(&["trace", "info", "link.pcap"]).succeeds();
+}
+
+#[test]
+fn a_capture_that_is_replaced_is_told() {
+    let folder = folder();
+    let one = ["run", "net.toml", "-s", "drq:weight=0.01", "--set", "until=1.1 s", "--pcap", "box.link=link.pcap"];
+    assert_eq!(folder.dovetail(&one).succeeds().err, "wrote link.pcap\n");
+    let first = std::fs::read(folder.path("link.pcap")).unwrap();
+    let again = [&one[..], &["--seed", "2"]].concat();
+    assert_eq!(folder.dovetail(&again).succeeds().err, "wrote link.pcap (replaced)\n");
+    assert_ne!(std::fs::read(folder.path("link.pcap")).unwrap(), first);
 }
 
 #[test]
