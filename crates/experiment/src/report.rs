@@ -7,7 +7,7 @@ use crate::output::{Output, OutputError};
 use crate::recorded::{Distribution, Interval, Recorded};
 use crate::results::{COMMAND, Documents, SUMMARY};
 use crate::scenario::Scenario;
-use crate::table::digits;
+use crate::table::times;
 use crate::timetable::{label, time_unit};
 use dovetail_figure::{
     Cdf, Column, FigureError, FlowShares, Overview, Row, Schedule, Series, Service, SharePanel, UtilizationPanel,
@@ -160,7 +160,7 @@ fn at_a_glance(title: &str, scenario: &Scenario, runs: &[Recorded]) -> Overview 
 fn replayed(scenario: &Scenario) -> String {
     match scenario.replay_speed() {
         Some(1.0) => " The capture was replayed as fast as it was recorded.".into(),
-        Some(speed) => format!(" The capture was replayed {} times as fast as it was recorded.", digits(speed)),
+        Some(speed) => format!(" The capture was replayed {} times as fast as it was recorded.", times(speed)),
         None => String::new(),
     }
 }

@@ -318,6 +318,15 @@ pub fn digits(value: f64) -> String {
     }
 }
 
+/// How many times as fast or as much: as [`digits`], and of a small part three digits that count.
+pub fn times(factor: f64) -> String {
+    if factor <= 0.0 || factor >= 0.1 {
+        return digits(factor);
+    }
+    let decimals = (2.0 - factor.log10().floor()) as usize;
+    format!("{factor:.decimals$}")
+}
+
 /// A part as a percentage.
 pub fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
@@ -325,13 +334,19 @@ pub fn percent(part: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{seconds_within, wrapped};
+    use super::{seconds_within, times, wrapped};
 
     #[test]
     fn a_number_and_its_unit_stay_on_one_line() {
         assert_eq!(wrapped("it takes 85.0 % of it", 13), "it takes\n  85.0 % of\n  it");
         assert_eq!(wrapped("done after 7.1 s, not 8", 15), "done after\n  7.1 s, not 8");
         assert_eq!(wrapped("it is 5.1 ± 0.3 % more", 16), "it is\n  5.1 ± 0.3 %\n  more");
+    }
+
+    #[test]
+    fn however_slowly_it_goes_the_number_is_told() {
+        let told = [1200.0, 2.0, 0.5, 0.1, 0.05, 0.0004, 1e-12, 0.0].map(times);
+        assert_eq!(told, ["1200", "2.000", "0.500", "0.100", "0.0500", "0.000400", "0.00000000000100", "0.000"]);
     }
 
     #[test]

@@ -77,7 +77,7 @@ fn pipeline(summary: &Summary) -> Page {
     let mut made = vec![text(source, &input.name), text("Seed", &input.seed.to_string())];
     made.extend(input.profile.as_ref().map(|profile| text("Profile", profile)));
     made.extend(input.capture.as_ref().map(|capture| {
-        let speed = tables::digits(capture.speed);
+        let speed = tables::times(capture.speed);
         text("Replayed", &format!("{} packets, {speed} times as fast as recorded", capture.records))
     }));
     Page {

@@ -144,7 +144,7 @@ fn replayed(scenario: &Scenario) -> String {
         .replay_load()
         .filter(|_| scenario.recorded_s() > 0.0)
         .map_or(String::new(), |load| format!(", to load the busiest resource to {load} times its capacity"));
-    let faster = if speed == 1.0 { String::new() } else { format!("{} times ", table::digits(speed)) };
+    let faster = if speed == 1.0 { String::new() } else { format!("{} times ", table::times(speed)) };
     format!(", replayed {faster}as fast as recorded{load}")
 }
 

@@ -53,6 +53,8 @@ fn a_capture_alone_runs_with_the_defaults_and_says_which() {
         own.err
     );
     assert!(!own.err.contains("to offer"), "{}", own.err);
+    let slow = folder.dovetail(&["run", "t.pcap", "--set", "trace.speed=0.0004"]).succeeds();
+    assert!(in_a_line(&slow.err).contains("replayed 0.000400 times as fast as recorded"), "{}", slow.err);
     let half = folder.dovetail(&["run", "t.pcap", "--set", "trace.load=0.5"]).succeeds();
     assert!(in_a_line(&half.err).contains("the busiest resource to 0.5 times"), "{}", half.err);
     let both = ["run", "t.pcap", "--set", "trace.speed=2", "--set", "trace.load=0.5"];

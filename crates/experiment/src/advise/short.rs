@@ -71,7 +71,7 @@ fn replayed(scenario: &Scenario, run: &Run) -> String {
     let asked = scenario.replay_load().map_or(String::new(), |load| {
         format!(", where packets ask {load} times as much of the busiest resource as it can do")
     });
-    format!("What follows is for {} times that speed{offered}{asked}.", crate::table::digits(speed))
+    format!("What follows is for {} times that speed{offered}{asked}.", crate::table::times(speed))
 }
 
 /// What is short in this run.
