@@ -110,11 +110,31 @@ fn a_packet_of_an_undescribed_interface_is_counted_as_damage() {
     assert_eq!(reason, "a packet of interface 3, of 1 described");
 }
 
+/// Interface 1 counts in nanoseconds and has raw packets.
+#[test]
+fn behind_a_damaged_interface_description_the_others_keep_their_numbers() {
+    let start = Pcapng::new(Order::Little).bytes.len();
+    let first = Pcapng::new(Order::Little).interface(1, 0, &[]);
+    let second = first.bytes.len() - start;
+    let packets = [0, 1, 0, 1].into_iter().zip(1_u16..);
+    let clean = packets.fold(first.interface(101, 0, &[(9, vec![9])]), |file, (interface, k)| {
+        file.packet(interface, 1_000_000 + u64::from(k), &frame(k, 18), 60)
+    });
+    for (at, value) in [(start + 4, 13), (start + second - 4, 99)] {
+        let mut bytes = clean.bytes.clone();
+        bytes[at..at + 4].copy_from_slice(&u32::to_le_bytes(value));
+        let (records, reader) = read(&bytes);
+        let seen: Vec<_> = records.iter().map(|(time, data, _, link)| (*time, data[35], *link)).collect();
+        assert_eq!(seen, [(1_000_002, 2, 101), (1_000_004, 4, 101)], "{value} at {at}");
+        assert_eq!(reader.damage().unwrap().records, 3, "the description and the packets of its interface");
+    }
+}
+
 #[test]
 fn an_interface_description_of_megabytes_is_damage() {
     let options = vec![(1, Vec::new()); 1 << 19];
     let file =
-        Pcapng::new(Order::Little).interface(1, 0, &options).interface(1, 0, &[]).packet(0, 2, &frame(2, 18), 60);
+        Pcapng::new(Order::Little).interface(1, 0, &options).interface(1, 0, &[]).packet(1, 2, &frame(2, 18), 60);
     assert_eq!(ports(&file.bytes), [2]);
     let damage = read(&file.bytes).1.damage().cloned().unwrap();
     assert_eq!((damage.records, damage.bytes), (1, (4 << 19) + 24));

@@ -28,7 +28,8 @@ const MAX_INTERFACES: usize = 1 << 16;
 #[derive(Default)]
 pub(super) struct Decoder {
     endian: Option<Endian>,
-    interfaces: Vec<Interface>,
+    /// `None` is one whose description is damaged: it keeps its number, so that the others keep theirs.
+    interfaces: Vec<Option<Interface>>,
 }
 
 struct Interface {
@@ -84,6 +85,7 @@ impl Decoder {
             let offset = source.position();
             match self.block_len(source) {
                 Err(reason) => {
+                    self.skip_interface(source.window());
                     self.resynchronise(source);
                     damage.note(offset, source.position() - offset, || reason);
                 }
@@ -91,6 +93,7 @@ impl Decoder {
                     Ok(Some(frame)) => return Some(frame),
                     Ok(None) => source.consume(len),
                     Err(reason) => {
+                        self.skip_interface(source.window());
                         source.consume(len);
                         damage.note(offset, len as u64, || reason);
                     }
@@ -153,13 +156,24 @@ impl Decoder {
         }
         let link = LinkType(described.linktype.0 as u16);
         let clock = clock_options(endian, &described.options);
-        self.interfaces.push(Interface { link, snaplen: described.snaplen, clock });
+        self.interfaces.push(Some(Interface { link, snaplen: described.snaplen, clock }));
         Ok(())
     }
 
+    /// Counts the interface of a block that is damaged, if it describes one.
+    fn skip_interface(&mut self, block: &[u8]) {
+        let describes = block.len() >= MIN_BLOCK && self.endian.is_some_and(|e| e.u32(block, 0) == IDB_MAGIC);
+        if describes && self.interfaces.len() < MAX_INTERFACES {
+            self.interfaces.push(None);
+        }
+    }
+
     fn described(&self, id: u32) -> Result<&Interface, String> {
-        let described = self.interfaces.get(id as usize);
-        described.ok_or_else(|| format!("a packet of interface {id}, of {} described", self.interfaces.len()))
+        match self.interfaces.get(id as usize) {
+            Some(Some(interface)) => Ok(interface),
+            Some(None) => Err(format!("a packet of interface {id}, whose description is damaged")),
+            None => Err(format!("a packet of interface {id}, of {} described", self.interfaces.len())),
+        }
     }
 
     /// Both packet blocks with a time: interface (and, in the obsolete one, drops), time, lengths, bytes, options.
