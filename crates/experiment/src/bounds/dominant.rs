@@ -6,7 +6,7 @@ use dovetail_model::bounds::{
     mr3_packet_delay_s, mr3_relative_fairness_s, mr3_start_up_s,
 };
 
-use super::facts::Facts;
+use super::facts::{Facts, largest_s};
 use super::measure::{after_drgps, first_start, packet_delay, start_up};
 use super::pairs::{Counting, worst_pair};
 use super::{Bound, Guarantee};
@@ -98,7 +98,7 @@ pub fn mr3(run: &Recorded, facts: &Facts) -> Vec<Bound> {
 
 /// Relative fairness and packet delay, with constants that are not certain.
 pub fn gmr3(run: &Recorded, facts: &Facts) -> Vec<Bound> {
-    let (m, longest) = (run.resources.len(), facts.longest_s);
+    let (m, longest) = (run.resources.len(), largest_s(run, facts));
     let controlled = controlled(run).and(facts.regular());
     let paid = match given(run, "newcomers") {
         Some("free") => Err("not known: with newcomers=free a search found 9.1"),

@@ -174,6 +174,12 @@ pub fn fixed_quantum_s(run: &Recorded) -> Option<f64> {
     run.scheduler.value("quantum")?.parse::<Duration>().ok().map(Duration::as_secs_f64)
 }
 
+/// The L of `gmr3`: its parameter `largest`, or the longest time of any packet on any resource, if that is longer.
+pub fn largest_s(run: &Recorded, facts: &Facts) -> f64 {
+    let given = run.scheduler.value("largest").and_then(|time| time.parse::<Duration>().ok());
+    given.map_or(0.0, Duration::as_secs_f64).max(facts.longest_s)
+}
+
 fn obstacle(scenario: &Scenario, run: &Recorded) -> Option<&'static str> {
     if run.resources.iter().any(|r| r.servers > 1) {
         Some(PARALLEL)

@@ -25,7 +25,7 @@ use serde::Serialize;
 use crate::behind::ROUNDS;
 use crate::recorded::Recorded;
 use crate::scenario::Scenario;
-use facts::PARALLEL;
+use facts::{PARALLEL, largest_s};
 
 pub use composite::{delay, drift};
 pub use facts::{Facts, FlowFacts};
@@ -112,7 +112,7 @@ pub fn bounds(scenario: &Scenario, runs: &[Recorded]) -> Document {
         let facts = Facts::of(scenario, run);
         let mut rows = vec![makespan(run, scenario, &facts)];
         rows.extend(own(run, &facts));
-        rows.extend(behind(run));
+        rows.extend(behind(run, &facts));
         rows
     });
     Document { schema: 1, bounds: bounds.collect() }
@@ -207,7 +207,7 @@ fn makespan(run: &Recorded, scenario: &Scenario, facts: &Facts) -> Bound {
 }
 
 /// What is kept of a flow's due share by the disciplines that share dominant resources, in rounds.
-fn behind(run: &Recorded) -> Option<Bound> {
+fn behind(run: &Recorded, facts: &Facts) -> Option<Bound> {
     let shares = matches!(parts_of(run)[..], [entry] if entry.promise.counted == Counted::Dominant);
     let some = run.promises.iter().all(|&(_, part)| part > 0.0);
     let promised = (0..run.flows.len()).all(|flow| run.own_promise(flow).map_or(some, |part| part > 0.0));
@@ -215,6 +215,8 @@ fn behind(run: &Recorded) -> Option<Bound> {
     let worst = all.max_by(|a, b| a.due_rounds.total_cmp(&b.due_rounds)).filter(|_| shares && promised)?;
     let remark = "what waiting for a turn explains, on any traffic; more is called starvation; a theorem for mr3 only";
     let row = Bound::new(run, "a packet behind its due share <= 3 rounds", "docs/theory/behind.md", remark);
-    let explained = ROUNDS * worst.due_round_s;
+    // A round is as long as the packets that came make it; turns may be worth longer ones.
+    let longer = if facts.longest_s > 0.0 { largest_s(run, facts) / facts.longest_s } else { 1.0 };
+    let explained = ROUNDS * worst.due_round_s * longer;
     Some(if explained > 0.0 { row.with(explained, worst.due_s()) } else { row })
 }

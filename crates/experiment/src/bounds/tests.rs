@@ -345,6 +345,25 @@ fn the_next_nanosecond_after_an_instant_of_the_fluid_is_allowed_for() {
 }
 
 /// A packet that ends exactly when it may is not too late by a rounding.
+/// Turns are worth what packets are declared to take, however short those are that come.
+#[test]
+fn gmr3_is_held_to_the_longest_packet_that_it_is_told() {
+    let scenario = scenario(TWO, EQUAL, 1, "");
+    let rows = bounds(&scenario, &runs(&scenario, &["gmr3", "gmr3:largest=1 ms", "gmr3:largest=1 ns"])).bounds;
+    let of = |scheduler: &str, guarantee: &str| {
+        let row = rows.iter().find(|b| b.scheduler == scheduler && b.guarantee.starts_with(guarantee)).unwrap();
+        (row.bound_s.unwrap(), row.ratio.unwrap())
+    };
+    let mut grew = false;
+    for guarantee in ["two flows' difference", "packet delay", "a packet behind its due share"] {
+        let [own, told, short] = ["gmr3", "gmr3:largest=1 ms", "gmr3:largest=1 ns"].map(|name| of(name, guarantee));
+        assert!(told.1 <= 1.0 && own.1 <= 1.0, "{guarantee}: {own:?} {told:?}");
+        grew |= told.1 * told.0 > own.0;
+        assert_eq!(short, own, "{guarantee}: the packets themselves are longer");
+    }
+    assert!(grew, "no guarantee would be broken by the packets' own times");
+}
+
 #[test]
 fn a_bound_that_is_met_exactly_is_kept() {
     let text =
