@@ -7,6 +7,11 @@ use toml::{Table, Value};
 use super::error::{InputError, nearest};
 use super::patch::patched;
 
+/// Most parts of a dotted key. No file goes so deep, and deeper tables would be written and dropped by deep recursion.
+const MOST_PARTS: usize = 32;
+/// Characters of a longer override that a message shows.
+const SHOWN: usize = 40;
+
 /// A file's text with overrides.
 pub struct Changed {
     /// The text of the changed file.
@@ -36,7 +41,7 @@ impl Changed {
 /// `flows.0.rate`, `class.ipsec.cost.cpu`. The value is read as TOML, and as a string if it is none.
 ///
 /// # Errors
-/// The text is not TOML, or an override has no `=` or leads nowhere.
+/// The text is not TOML, or an override has no `=`, leads nowhere, or has a key of more than 32 parts.
 pub fn apply(file: &str, text: &str, overrides: &[String]) -> Result<String, InputError> {
     changed(file, text, overrides).map(|changed| changed.text)
 }
@@ -78,7 +83,7 @@ pub fn without_list<'a>(changed: &'a Changed, error: &toml::de::Error) -> Option
 /// As [`apply`], to what was read of a file; in much less time, as no line has to stay where it is.
 ///
 /// # Errors
-/// An override has no `=` or leads nowhere; the table is then of no use.
+/// An override has no `=`, leads nowhere, or has a key of more than 32 parts; the table is then of no use.
 pub fn apply_to(table: Table, overrides: &[String]) -> Result<Table, InputError> {
     let mut root = Value::Table(table);
     for entry in overrides {
@@ -101,6 +106,12 @@ fn set<'a>(
         .split_once('=')
         .filter(|(key, _)| !key.trim().is_empty())
         .ok_or_else(|| wrong("expected key=value, such as seed=7 or resource.link.rate=\"100 Mbps\"".into()))?;
+    let parts = key.trim().split('.').count();
+    if parts > MOST_PARTS {
+        let start: String = entry.chars().take(SHOWN).collect();
+        let message = format!("the key has {parts} parts between dots: expected at most {MOST_PARTS}");
+        return Err(InputError::new(&format!("--set {start}..."), message));
+    }
     let (mut place, mut path) = (root, String::new());
     for part in key.trim().split('.') {
         let whole = if path.is_empty() { part.to_string() } else { format!("{path}.{part}") };
@@ -202,6 +213,18 @@ mod tests {
         let at = changed.find("seed").unwrap();
         let added = InputError::at("s.toml", &changed, at..at + 4, "unknown key");
         assert_eq!((added.place().as_deref(), added.wrong()), (Some("s.toml:1:1"), Some("seed")));
+    }
+
+    #[test]
+    fn a_key_may_be_deep_but_not_bottomless() {
+        let deep = |parts: usize| format!("{}=1", vec!["a"; parts].join("."));
+        assert!(with(&[&deep(32)]).contains("a.a.a"), "{}", with(&[&deep(32)]));
+        for parts in [33, 20_001] {
+            let said = apply("s.toml", FILE, &[deep(parts)]).err().unwrap().to_string();
+            let shown = "a.".repeat(20);
+            assert_eq!(said, format!("--set {shown}...: the key has {parts} parts between dots: expected at most 32"));
+            assert!(apply_to(Table::new(), &[deep(parts)]).is_err());
+        }
     }
 
     #[test]
