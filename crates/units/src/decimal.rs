@@ -65,7 +65,8 @@ impl Unit {
 pub(crate) fn parse_quantity(text: &str, units: &[Unit], expected: &'static str) -> Result<u64, ParseError> {
     let trimmed = text.trim();
     let end = trimmed.find(|c: char| !matches!(c, '0'..='9' | '.' | '_' | '+' | '-')).unwrap_or(trimmed.len());
-    let (number, unit_name) = (&trimmed[..end], trimmed[end..].trim());
+    // The Greek mu looks like the micro sign, which the units have.
+    let (number, unit_name) = (&trimmed[..end], trimmed[end..].trim().replace('\u{3bc}', "\u{b5}"));
     if number.is_empty() {
         return Err(ParseError::new(text, "it does not start with a number", expected));
     }
@@ -82,7 +83,7 @@ pub(crate) fn parse_quantity(text: &str, units: &[Unit], expected: &'static str)
         return Err(ParseError::new(text, "numbers are written without an exponent", expected));
     }
     let Some(unit) = units.iter().find(|u| u.name == unit_name) else {
-        return Err(ParseError::new(text, unit_problem(unit_name, units), expected));
+        return Err(ParseError::new(text, unit_problem(&unit_name, units), expected));
     };
     let (digits, decimals) =
         split_decimal(number).ok_or_else(|| ParseError::new(text, format!("{number:?} is not a number"), expected))?;

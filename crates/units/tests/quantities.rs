@@ -6,6 +6,9 @@ use dovetail_units::{BitRate, Bytes, CycleRate, Density, Duration, PacketRate, R
 fn quantities_read_as_people_write_them() {
     assert_eq!("84.5 us".parse(), Ok(Duration::from_nanos(84_500)));
     assert_eq!("84.5us".parse(), Ok(Duration::from_nanos(84_500)));
+    // The micro sign and the Greek mu.
+    assert_eq!("1 \u{b5}s".parse(), Ok(Duration::from_micros(1)));
+    assert_eq!("1 \u{3bc}s".parse(), Ok(Duration::from_micros(1)));
     assert_eq!("1 h".parse(), Ok(Duration::from_secs(3600)));
     assert_eq!("0 s".parse(), Ok(Duration::ZERO));
     assert_eq!("1.4 kB".parse(), Ok(Bytes(1400)));
