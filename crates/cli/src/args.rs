@@ -122,10 +122,10 @@ pub struct Synth {
     #[arg(value_parser = whole(1..=MAX_FLOWS), allow_negative_numbers = true)]
     pub flows: u32,
     /// Time from the first packet to the last [default: 10 s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub duration: Option<Duration>,
     /// Mean rate, instead of the duration
-    #[arg(long, value_name = "RATE", conflicts_with = "duration")]
+    #[arg(long, value_name = "RATE", conflicts_with = "duration", allow_hyphen_values = true)]
     pub rate: Option<BitRate>,
     /// Part of the packets that one flow has, in per cent [default: what the flows' tail gives]
     #[arg(long, value_name = "PERCENT", default_value_t = 0, hide_default_value = true)]

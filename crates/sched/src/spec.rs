@@ -139,11 +139,17 @@ impl Names {
         // A name may begin with another one and a space.
         let named = names.iter().enumerate().filter_map(|(number, name)| Some((number, rest(name)?)));
         let named = named.min_by_key(|(_, rest)| rest.len());
-        match named.filter(|(_, rest)| !of_class || rest.parse::<Duration>().is_ok()) {
+        // What is wrong behind the name is told here, where the name is known.
+        let fits = |rest: &str| match parameter {
+            "protect" => rest.parse::<Duration>().is_ok_and(|time| time > Duration::ZERO),
+            "target" => part(rest).is_some(),
+            _ => true,
+        };
+        match named.filter(|(_, rest)| fits(rest)) {
             Some((number, rest)) => Ok(format!("{number} {rest}")),
             None if of_class && value != "none" => {
                 let known = names.join(", ");
-                let expected = format!("one of the classes {known}, and a time, as in calls 5 ms");
+                let expected = format!("one of the classes {known}, and a time above 0, as in calls 5 ms");
                 Err(SpecError::bad_value(parameter, value, &expected))
             }
             // Not a part of the time alone, such as 95 %.
@@ -159,6 +165,12 @@ impl Names {
             None => Ok(value.to_string()),
         }
     }
+}
+
+/// A part of the time, written as 0 % to 100 %.
+pub(crate) fn part(text: &str) -> Option<f64> {
+    let percent: f64 = text.strip_suffix('%')?.trim().parse().ok()?;
+    (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
 }
 
 /// What the value of a parameter stands for that has so few.

@@ -1,6 +1,8 @@
 //! The most packets that may be inside the pipeline: the parameter `window` of [`drfq`](crate::drfq) and
 //! [`atfq`](crate::atfq).
 
+use alloc::format;
+
 use crate::catalog::{Parameter, Shape};
 use crate::contract::Progress;
 use crate::spec::SpecError;
@@ -33,7 +35,10 @@ impl Window {
     }
 
     pub(crate) fn parse(value: &str) -> Result<Self, SpecError> {
-        let bad = || SpecError::bad_value(PARAMETER.name, value, "a number of packets, at least 1");
+        let bad = || {
+            let expected = format!("a number of packets, at least 1 and at most {}", u32::MAX);
+            SpecError::bad_value(PARAMETER.name, value, &expected)
+        };
         value.parse().ok().filter(|&w| w >= 1).map(Self::Packets).ok_or_else(bad)
     }
 }

@@ -166,7 +166,7 @@ pub struct Reproduce {
     #[arg(long, value_name = "CAPTURE")]
     pub trace: Option<PathBuf>,
     /// Load of the busier resource in the trace-driven figures, as a multiple of what it can do [default: 1.5]
-    #[arg(long, value_name = "LOAD", value_parser = load)]
+    #[arg(long, value_name = "LOAD", value_parser = load, allow_hyphen_values = true)]
     pub load: Option<f64>,
     /// Write pictures (SVG) and the checks (JSON) into this folder
     #[arg(long, value_name = "DIR")]
@@ -214,7 +214,7 @@ pub struct Advise {
     #[arg(value_parser = Known(scheduler, known::schedulers), hide_possible_values = true)]
     pub today: Spec,
     /// Find the fairest scheduler that uses a resource so much, such as "cpu 95 %"; repeat it for more
-    #[arg(long, value_name = "RESOURCE PERCENT")]
+    #[arg(long, value_name = "RESOURCE PERCENT", allow_hyphen_values = true)]
     pub target: Vec<Goal>,
     /// Find the fairest scheduler under which this group's latency has the 99th percentile given by --p99
     #[arg(long, value_name = "GROUP", requires = "p99")]

@@ -28,6 +28,12 @@ fn numbers() {
     refused(&["calibrate", "--samples", "-1"], &["'-1'", "a whole number from 10 to 100000"]);
     refused(&["trace", "synth", "t.pcap", "--duration", "10"], &["--duration", "the unit is missing"]);
     refused(&["trace", "synth", "t.pcap", "--rate=-1 Mbps"], &["--rate", "it is negative"]);
+    refused(&["trace", "synth", "t.pcap", "--rate", "-1 Mbps"], &["'-1 Mbps'", "--rate", "it is negative"]);
+    refused(&["trace", "synth", "t.pcap", "--duration", "-1 s"], &["'-1 s'", "--duration", "it is negative"]);
+    refused(&["advise", "s.toml", "--target", "-5 %"], &["'-5 %'", "--target"]);
+    refused(&["reproduce", "tradeoff-fig1", "--load", "-1"], &["'-1'", "--load", "a number from 0.01 to 100"]);
+    let deep = format!("{}=1", ["a"; 20_000].join("."));
+    refused(&["run", "s.toml", "--set", &deep], &["--set a.a.", "the key has 20000 parts", "at most 32"]);
 }
 
 #[test]
@@ -44,6 +50,14 @@ fn schedulers() {
     refused(&["run", "s.toml", "-s", ""], &["--scheduler", "name:key=value"]);
     refused(&["run", "s.toml", "-s", "drfq:mode=fast"], &["mode=fast", "memoryless or dovetail"]);
     refused(&["run", "s.toml", "-s", "drfq:window=0"], &["window=0", "at least 1"]);
+    refused(&["run", "s.toml", "-s", "drfq:window=99999999999"], &["window=99999999999", "at most 4294967295"]);
+    let protect = "tradeoff:protect=ipsec 0 s";
+    refused(
+        &["run", "s.toml", "-s", protect],
+        &["protect=ipsec 0 s: expected one of the classes ipsec, and a time above"],
+    );
+    let target = "tradeoff:target=cpu 200 %";
+    refused(&["run", "s.toml", "-s", target], &["target=cpu 200 %: expected one of the resources cpu, link, and how"]);
     refused(&["run", "s.toml", "-s", "drr+drrr"], &["\"drrr\"", "did you mean \"drr\"?"]);
     refused(&["run", "s.toml", "-s", "drr+drr:bufer=4"], &["\"bufer\"", "did you mean \"buffer\"?"]);
     refused(&["advise", "s.toml", "--today", "fiof"], &["\"fiof\"", "did you mean \"fifo\"?"]);

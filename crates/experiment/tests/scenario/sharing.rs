@@ -110,14 +110,12 @@ fn a_protected_class_is_named_and_what_alpha_came_to_is_told() {
     let none = run(&scenario, "tradeoff:alpha=0.2,protect=vpn 5 ms").steering.unwrap();
     assert!(none.out_of_reach && (none.alpha - 0.2).abs() < 1e-9, "{none:?}");
     for (wrong, words) in [
-        (
-            "voice 5 ms",
-            "protect=voice 5 ms: expected one of the classes plain, calls, web, vpn, and a time, as in calls 5 ms",
-        ),
+        ("voice 5 ms", "protect=voice 5 ms: expected one of the classes plain, calls, web, vpn, and a time above 0"),
         (
             "calls 5",
-            "protect=calls 5: expected one of the classes plain, calls, web, vpn, and a time, as in calls 5 ms",
+            "protect=calls 5: expected one of the classes plain, calls, web, vpn, and a time above 0, as in calls",
         ),
+        ("calls 0 s", "protect=calls 0 s: expected one of the classes plain, calls, web, vpn, and a time above 0"),
         ("calls 5 ms,target=95 %", "protect and target exclude each other: alpha can follow only one"),
     ] {
         let spec = format!("tradeoff:protect={wrong}").parse().unwrap();

@@ -105,7 +105,7 @@ use crate::newcomers::{self, Newcomers};
 use crate::note::{Note, Words};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{self, Alpha, Apart, Counted, Lag, Promise};
-use crate::spec::{Spec, SpecError};
+use crate::spec::{Spec, SpecError, part};
 use crate::touch::Ahead;
 
 use bonus::Bonus;
@@ -386,13 +386,11 @@ fn parse_target<const M: usize>(value: &str) -> Result<Option<Target>, SpecError
     if value == "none" {
         return Ok(None);
     }
-    let (resource, part) = match value.split_once(' ').filter(|(_, part)| part.trim() != "%") {
-        Some((resource, part)) => (Some(resource.parse().ok().filter(|&resource: &usize| resource < M)), part),
+    let (resource, used) = match value.split_once(' ').filter(|(_, used)| used.trim() != "%") {
+        Some((resource, used)) => (Some(resource.parse().ok().filter(|&resource: &usize| resource < M)), used),
         None => (None, value),
     };
-    let percent = part.strip_suffix('%').and_then(|number| number.trim().parse().ok());
-    let part = percent.filter(|percent| (0.0..=100.0).contains(percent)).map(|percent: f64| percent / 100.0);
-    match (resource, part) {
+    match (resource, part(used)) {
         (None, Some(part)) => Ok(Some(Target::every(part))),
         (Some(Some(resource)), Some(part)) => Ok(Some(Target { resource: Some(resource), part })),
         _ => Err(SpecError::bad_value("target", value, TARGET)),
