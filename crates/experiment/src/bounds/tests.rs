@@ -344,7 +344,6 @@ fn the_next_nanosecond_after_an_instant_of_the_fluid_is_allowed_for() {
     }
 }
 
-/// A packet that ends exactly when it may is not too late by a rounding.
 /// Turns are worth what packets are declared to take, however short those are that come.
 #[test]
 fn gmr3_is_held_to_the_longest_packet_that_it_is_told() {
@@ -364,6 +363,7 @@ fn gmr3_is_held_to_the_longest_packet_that_it_is_told() {
     assert!(grew, "no guarantee would be broken by the packets' own times");
 }
 
+/// A packet that ends exactly when it may is not too late by a rounding.
 #[test]
 fn a_bound_that_is_met_exactly_is_kept() {
     let text =
