@@ -131,6 +131,9 @@ class Mistakes(unittest.TestCase):
         self.wrong(dovetail.InputError, lambda: dovetail.run("demo.tmol"), place="demo.tmol")
         self.wrong(dovetail.InputError, lambda: dovetail.run("title = 3\n"), place="<text>:1:9", text="3")
         self.wrong(dovetail.InputError, lambda: dovetail.run(DEMO, sede=1), text="sede", hint="seed")
+        itself = {}
+        itself["a"] = itself
+        self.wrong(dovetail.InputError, lambda: dovetail.run(itself))
         for rate in (float("nan"), -1, "fast", "100 m", None, object(), [1], 10**30, b"100 Mbps"):
             self.wrong(dovetail.InputError, lambda: dovetail.run(DEMO, **{"resource.link.rate": rate}))
         self.wrong(

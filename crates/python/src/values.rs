@@ -106,6 +106,9 @@ fn time_limit(value: &Bound<'_, PyAny>) -> Result<TimeLimit, Wrong> {
     Ok(TimeLimit { resource, upper: span(upper, "time[1]")?, lower: span(lower, "time[2]")? })
 }
 
+/// Lists and dicts stand in each other to this depth at most.
+const DEEPEST: usize = 64;
+
 /// A value as TOML has it; `path` is where it stands.
 pub fn toml_value(value: &Bound<'_, PyAny>, path: &str) -> Result<Value, Wrong> {
     let wrong = |why: &str| {
@@ -120,6 +123,10 @@ pub fn toml_value(value: &Bound<'_, PyAny>, path: &str) -> Result<Value, Wrong> 
     }
     if value.is_instance_of::<PyFloat>() {
         return value.extract().map(Value::Float).map_err(|_| wrong("it is not a number"));
+    }
+    // Of one that contains itself there is no end.
+    if path.split('.').count() > DEEPEST {
+        return Err(wrong("it is nested too deeply, or contains itself"));
     }
     if let Ok(table) = value.cast::<PyDict>() {
         return toml_table(table, path).map(Value::Table);
@@ -148,7 +155,8 @@ pub fn toml_value(value: &Bound<'_, PyAny>, path: &str) -> Result<Value, Wrong> 
 /// A dict as a table.
 pub fn toml_table(dict: &Bound<'_, PyDict>, path: &str) -> Result<Table, Wrong> {
     let mut table = Table::new();
-    for (key, value) in dict {
+    // Of a copy: what is asked of a value may change the dict.
+    for (key, value) in dict.copy().map_err(|_| Wrong::new("InputError", format!("{path}: it is not a dict")))? {
         let Ok(name) = key.extract::<String>() else {
             let found = shown(&key);
             let place = if path.is_empty() { "the scenario" } else { path };

@@ -178,6 +178,12 @@ impl<const M: usize> Ticket<M> {
         (self.reached / 2) as usize
     }
 
+    /// Whether the packet's end on the last resource was reported, or that it was abandoned.
+    #[inline]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.reached >= 2 * M as u32
+    }
+
     /// What the scheduler noted.
     pub fn tags(&self) -> [u64; M] {
         self.note.by_resource
@@ -419,7 +425,7 @@ pub trait Scheduler<const M: usize, P>: Send {
     ///
     /// Reports about a packet must go along the pipeline, starts before ends. The start on resource 0 need not be
     /// reported. A report that repeats what the ticket already has changes nothing, even with another measurement; nor
-    /// does one about a resource that does not exist.
+    /// does one after the packet's end, or about a resource that does not exist.
     fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress);
 
     /// [`progress`](Self::progress) for many packets on one resource: to each ticket belongs the event at the same

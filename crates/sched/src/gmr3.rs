@@ -212,7 +212,7 @@ impl Gmr3 {
         let largest = largest.min(LONGEST_TIME).as_nanos() as i64;
         Self {
             newcomers,
-            outstanding: Outstanding::new(control, shape).with_room(ROOM * shape.servers),
+            outstanding: Outstanding::new(control, shape).with_room(ROOM.saturating_mul(shape.servers)),
             links: Links::default(),
             classes: [List::default(); CLASSES],
             occupied: 0,

@@ -334,7 +334,7 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
             return;
         }
         let stage = Ticket::<M>::stage(resource, event);
-        if stage <= ticket.reached {
+        if stage <= ticket.reached || ticket.has_ended() {
             return;
         }
         self.discipline.progressed_among(now, ticket, resource, event, &mut self.queues);

@@ -3,8 +3,48 @@
 use std::collections::VecDeque;
 
 use dovetail_sched::tradeoff::{DEFAULT_TOLERANCE, Tradeoff, near_end};
-use dovetail_sched::{FlowConfig, FlowId, Next, Packet, PerFlow, Scheduler};
-use dovetail_units::{ResourceVec, Time, Weight};
+use dovetail_sched::{FlowConfig, FlowId, Next, Packet, PerFlow, Progress, Scheduler, Shape, build};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
+
+/// The packets of many flows of one packet each, of every kind, that are served before nothing happens any more.
+fn served_of_many<const M: usize>(flows: usize) -> usize {
+    let mut scheduler = build::<M, ()>(&"tradeoff:alpha=0".parse().unwrap(), Shape::default()).unwrap();
+    let mut state: u64 = 1;
+    let mut cost = || {
+        ResourceVec(std::array::from_fn(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            Duration::from_nanos(1 + (state >> 33) % 20_000)
+        }))
+    };
+    for _ in 0..flows {
+        let flow = scheduler.add_flow(FlowConfig::default());
+        scheduler.enqueue(Time::ZERO, Packet { flow, size: 1, cost: cost(), payload: () }).unwrap();
+    }
+    let (mut now, mut served) = (Time::ZERO, 0);
+    loop {
+        match scheduler.next(now) {
+            Next::Serve(mut packet) => {
+                served += 1;
+                for resource in 0..M {
+                    let used = packet.ticket.charged()[resource];
+                    scheduler.progress(now, &mut packet.ticket, resource, Progress::Started);
+                    now += used;
+                    scheduler.progress(now, &mut packet.ticket, resource, Progress::Finished { used });
+                }
+            }
+            Next::At(time) if time < Time::MAX => now = time,
+            _ => return served,
+        }
+    }
+}
+
+/// A call looks at no more kinds of packets than it may, and still finds somebody to favour.
+#[test]
+fn without_guarantees_all_packets_of_many_kinds_are_served() {
+    for flows in [30, 60, 200] {
+        assert_eq!((served_of_many::<3>(flows), served_of_many::<4>(flows)), (flows, flows));
+    }
+}
 
 /// Flows that always have `depth` packets, on a CPU that asks when it is idle and a link behind it.
 struct Box {

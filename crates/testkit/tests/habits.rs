@@ -56,6 +56,22 @@ fn a_report_of_a_resource_that_is_not_there_changes_nothing() {
     }
 }
 
+/// As where a request is cancelled too late: it is not counted out twice.
+#[test]
+fn a_report_after_the_end_changes_nothing() {
+    for spec in specs().chain(["drfq:window=1", "atfq:window=1"]) {
+        let mut scheduler = made(spec);
+        let flow = scheduler.add_flow(FlowConfig::default());
+        let cost = ResourceVec::from_nanos([1_000, 2_000]);
+        scheduler.enqueue(Time::ZERO, Packet { flow, size: 100, cost, payload: 7 }).unwrap();
+        let Next::Serve(mut served) = scheduler.next(Time::ZERO) else { panic!("{spec} serves nothing") };
+        scheduler.progress(Time::ZERO, &mut served.ticket, 1, Progress::Finished { used: cost[1] });
+        let mut ticket = served.ticket;
+        scheduler.progress(Time::ZERO, &mut ticket, 1, Progress::Abandoned);
+        assert_eq!(ticket, served.ticket, "{spec}");
+    }
+}
+
 #[test]
 fn packets_that_need_nothing_bypass_the_first_resource_in_their_flows_order() {
     const NONE: &[Parameter] = &[];

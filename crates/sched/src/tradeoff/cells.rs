@@ -260,6 +260,7 @@ impl<const M: usize> Bonus<M> for Cells<M> {
         const SHARE: f64 = (1_u64 << SHARE_BITS) as f64;
         let left = left.map(|left| (left * SHARE) as i64);
         self.improve(&left);
+        self.fill(&left);
         Ok(self.favoured(&left))
     }
 }
@@ -359,6 +360,15 @@ impl<const M: usize> Cells<M> {
                 (_, Some((_, slack))) => self.basis.enter(Name::Slack, slack, left),
                 _ => return,
             }
+        }
+    }
+
+    /// Where nobody has a bonus only because this call may look at no more cells, some cell has it: with alpha = 0
+    /// nothing would ever happen again.
+    fn fill(&mut self, left: &[i64; M]) {
+        let is_empty = self.basis.solution().next().is_none();
+        if let (true, false, Some(&cell)) = (is_empty, self.is_best, self.live.first()) {
+            self.basis.enter(Name::Column(cell), self.cells[cell as usize].column, left);
         }
     }
 
