@@ -361,3 +361,30 @@ fn what_cannot_be_run_is_named() {
     assert_eq!(with(&over_access).check(), Ok(()), "an access link takes time");
     refused(&with(&|n| n.hops[0].queueing = Queueing::PerFlow("fq".parse().unwrap())), "no scheduler \"fq\"");
 }
+
+/// CoDel drops what has long waited for a CPU that takes 400 ms for a packet, when little comes any more.
+#[test]
+fn no_more_are_dropped_than_could_be() {
+    let network = Network {
+        hops: vec![cpu("cpu", "1 Mcycles/s", Queueing::PerFlow("codel".parse().unwrap()))],
+        classes: vec![class("flow", "100 cycles/bit", &[0])],
+        traffic: vec![Traffic::LongLived {
+            class: 0,
+            count: 20,
+            start: Time::ZERO,
+            spread: Duration::ZERO,
+            rtt: rtt(200),
+        }],
+    };
+    let warm_up = Time::ZERO + Duration::from_millis(1250);
+    let options = NetworkOptions { seed: 1, warm_up, until: seconds(5), cancel: None };
+    let hop = simulate_network(&network, options, &mut ()).unwrap().unwrap().hops.remove(0);
+    assert!(hop.dropped > hop.arrived && hop.dropped_waiting > 0, "{hop:?}");
+    let could_be = (hop.held_before + hop.arrived) as f64;
+    assert_eq!(hop.drop_rate(), hop.dropped as f64 / could_be, "{hop:?}");
+    assert!(hop.drop_rate() <= 1.0, "{hop:?}");
+    // Where none is dropped that had waited, only what comes can be.
+    let hop = run(&four_classes("10 Mcycles/s", Queueing::DropTail), 1).hops.remove(0);
+    assert!(hop.held_before > 0 && hop.overflowed > 0, "{hop:?}");
+    assert_eq!(hop.drop_rate(), hop.overflowed as f64 / hop.arrived as f64, "{hop:?}");
+}

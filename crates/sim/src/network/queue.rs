@@ -137,6 +137,7 @@ impl Queue {
             Offer::Serve(packet) => Ok(Some(First::Served(packet))),
             Offer::Drop(packet) => {
                 totals.dropped += 1;
+                totals.dropped_waiting += 1;
                 Ok(Some(First::Dropped(packet)))
             }
             Offer::Nothing if self.front.waiting() == 0 => Ok(None),

@@ -24,13 +24,15 @@ pub struct HopResult {
     pub held_before: u64,
     /// Packets that came.
     pub arrived: u64,
-    /// Of these, dropped by the queue management.
+    /// Packets that the queue management dropped: of those that came, and of those that were there before.
     pub dropped: u64,
-    /// Of these, dropped because there was no room.
+    /// Of these, dropped after they had waited.
+    pub dropped_waiting: u64,
+    /// Of those that came, dropped because there was no room.
     pub overflowed: u64,
-    /// Of these, marked as having met congestion.
+    /// Of those that came, marked as having met congestion.
     pub marked: u64,
-    /// Of these, marked as having met a resource near congestion (DRQ's signalling mark).
+    /// Of those that came, marked as having met a resource near congestion (DRQ's signalling mark).
     pub signalled: u64,
     /// Packets that were served to their end. What was there before and what came are these, what was lost, and what
     /// is there after.
@@ -40,9 +42,11 @@ pub struct HopResult {
 }
 
 impl HopResult {
-    /// Drops per arrival.
+    /// Drops per packet that could be dropped, 0 to 1: per arrival; where packets are dropped after they waited, those
+    /// that were there when counting began are among them.
     pub fn drop_rate(&self) -> f64 {
-        ratio(self.dropped + self.overflowed, self.arrived)
+        let held = if self.dropped_waiting > 0 { self.held_before } else { 0 };
+        ratio(self.dropped + self.overflowed, held + self.arrived)
     }
 
     /// Congestion marks per arrival.
@@ -118,6 +122,7 @@ pub(super) struct HopTotals {
     pub departed: u64,
     pub arrived: u64,
     pub dropped: u64,
+    pub dropped_waiting: u64,
     pub overflowed: u64,
     pub marked: u64,
     pub signalled: u64,
@@ -180,6 +185,7 @@ impl HopTotals {
             departed: self.departed,
             held_after,
             dropped: self.dropped,
+            dropped_waiting: self.dropped_waiting,
             overflowed: self.overflowed,
             marked: self.marked,
             signalled: self.signalled,
