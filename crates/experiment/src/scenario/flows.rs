@@ -328,7 +328,8 @@ fn listed<const M: usize>(list: &[Listed], class: &ClassCost, flow: u32, scenari
     List { arrivals: arrivals.into(), costs: Some(costs.into()), scale: TimeScale::ONE }
 }
 
-fn own_cost(costs: &ByResource<Text<Duration>>, resource: &str) -> Option<Duration> {
+/// What a packet of a list takes on this resource, if the list says so.
+pub fn own_cost(costs: &ByResource<Text<Duration>>, resource: &str) -> Option<Duration> {
     costs.get(resource).map(|c| c.0)
 }
 

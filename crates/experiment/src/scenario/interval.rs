@@ -2,8 +2,9 @@
 
 use dovetail_units::{Duration, Time};
 
-use super::file::Flows;
-use super::flows::{expected_packets, last_start};
+use super::file::{Flows, Listed};
+use super::flows::{count, expected_packets, last_start, own_cost};
+use super::names::ClassCost;
 use super::{Scenario, ScenarioError};
 
 /// The longest interval: as in the tradeoff paper.
@@ -39,15 +40,16 @@ fn shortest(scenario: &Scenario) -> Duration {
     Duration::from_nanos((run_s(scenario) * 1e9 / MOST_INTERVALS).ceil() as u64)
 }
 
-/// About how long the run is.
+/// About how long the run is, as far as that can be told in advance.
 fn run_s(scenario: &Scenario) -> f64 {
-    length_s(scenario).min(scenario.until().map_or(f64::INFINITY, Time::as_secs_f64))
+    let until = scenario.until().map_or(f64::INFINITY, Time::as_secs_f64);
+    last_arrival_s(scenario).max(work_s(scenario)).min(until)
 }
 
 /// The longest of 1 s, 500 ms, 200 ms, 100 ms, 50 ms, ... 1 us of which the run has some twenty, as far as the run's
 /// length can be told in advance; of a very long run the shortest possible.
 pub fn default_interval(scenario: &Scenario) -> Duration {
-    let length = length_s(scenario);
+    let length = run_s(scenario);
     let mut interval = LONGEST;
     for (step, part) in [2, 5, 10].into_iter().cycle().zip(0..) {
         let decade = LONGEST.as_nanos() / 10_u64.pow(part / 3);
@@ -57,11 +59,6 @@ pub fn default_interval(scenario: &Scenario) -> Duration {
         interval = Duration::from_nanos(decade / step);
     }
     interval.max(shortest(scenario))
-}
-
-/// About how long a run would be that nothing cuts off, as far as that can be told in advance.
-fn length_s(scenario: &Scenario) -> f64 {
-    last_arrival_s(scenario).max(work_s(scenario))
 }
 
 fn last_arrival_s(scenario: &Scenario) -> f64 {
@@ -85,6 +82,10 @@ fn work_s(scenario: &Scenario) -> f64 {
     let mut work = vec![0.0; scenario.resources()];
     for group in scenario.file.flows.iter().map(|g| g.get_ref()) {
         let Ok(class) = scenario.names.class(group.class.get_ref()) else { continue };
+        if let Some(list) = &group.list {
+            add_list(&mut work, scenario, class, (list, count(group)));
+            continue;
+        }
         let packets = expected_packets(scenario, group);
         let sizes = group.size.map(|s| s.0);
         let mean = sizes.map_or(0, |s| s.least / 2 + s.most / 2);
@@ -97,4 +98,15 @@ fn work_s(scenario: &Scenario) -> f64 {
     }
     let servers = scenario.file.resource.iter().map(|r| f64::from(r.get_ref().servers.get_ref().0));
     work.iter().zip(servers).map(|(w, s)| w / s).fold(0.0, f64::max)
+}
+
+/// Add what the packets of a list take, each with the costs of its own, for so many flows.
+fn add_list(work: &mut [f64], scenario: &Scenario, class: &ClassCost, (list, flows): (&[Listed], u32)) {
+    for (resource, (sum, name)) in work.iter_mut().zip(scenario.resource_names()).enumerate() {
+        for packet in list {
+            let size = packet.size.0.least;
+            let time = own_cost(&packet.cost.0, &name).unwrap_or_else(|| class.mean_time(resource, size));
+            *sum += f64::from(flows) * packet.count as f64 * time.as_secs_f64();
+        }
+    }
 }

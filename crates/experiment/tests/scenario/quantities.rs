@@ -191,3 +191,25 @@ fn no_run_has_more_than_a_million_intervals() {
     let message = refusal(&with("until = \"1000 h\"\ninterval = \"3599 ms\"\n"));
     assert!(message.contains("expected at least 3.6 s"), "{message}");
 }
+
+/// The recording interval of [`CPU_AND_LINK`] with this head and these lists.
+fn interval_of(head: &str, flows: &str) -> Duration {
+    read(&[head, CPU_AND_LINK, "[[flows]]\nclass = \"plain\"\n", flows].concat()).interval()
+}
+
+#[test]
+fn the_interval_of_lists_fits_what_their_packets_take() {
+    // 1250 bytes take 50 us of the link: 40,000 packets 2 s.
+    let list = "count = 4\nlist = [{ at = \"0 s\", size = \"1250 B\", count = 10000 }]\n";
+    assert_eq!(interval_of("", list), Duration::from_millis(100));
+    // 100 of 500 ms on the CPU are 50 s, whatever their class takes.
+    let own = "list = [{ at = \"0 s\", size = \"100 B\", count = 100, cost = { cpu = \"500 ms\" } }]\n";
+    assert_eq!(interval_of("", own), Duration::from_secs(1));
+    // What comes after the end does not count.
+    let late = "list = [{ at = \"100 s\", size = \"100 B\" }]\n";
+    assert_eq!(interval_of("", late), Duration::from_secs(1));
+    assert_eq!(interval_of("until = \"500 ms\"\n", late), Duration::from_millis(20));
+    // A run of 5,000,000 s has no more intervals than can be kept.
+    let long = "list = [{ at = \"0 s\", size = \"1 B\", count = 5000, cost = { cpu = \"1000 s\" } }]\n";
+    assert_eq!(interval_of("", long), Duration::from_secs(5));
+}
