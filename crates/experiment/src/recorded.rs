@@ -283,9 +283,9 @@ impl FlowTotal {
         self.predictions.as_ref()?.get(resource).copied().flatten()
     }
 
-    /// Dominant service per second of a run of this makespan.
-    pub fn dominant_share(&self, makespan_s: f64) -> f64 {
-        if makespan_s > 0.0 { self.dominant_service / makespan_s } else { 0.0 }
+    /// Dominant service per second of a run of this [span](Outcome::span).
+    pub fn dominant_share(&self, span_s: f64) -> f64 {
+        if span_s > 0.0 { self.dominant_service / span_s } else { 0.0 }
     }
 }
 

@@ -395,6 +395,11 @@ fn makespan_s(run: &Recorded) -> f64 {
     run.outcome.makespan().map_or(0.0, |makespan| makespan.as_secs_f64())
 }
 
+/// Seconds of its [span](dovetail_sim::Outcome::span); 0 if nothing came.
+fn span_s(run: &Recorded) -> f64 {
+    run.outcome.span().map_or(0.0, |span| span.as_secs_f64())
+}
+
 /// Bits per second of makespan.
 fn rate(bytes: u64, makespan_s: f64) -> f64 {
     if makespan_s > 0.0 { bytes as f64 * 8.0 / makespan_s } else { 0.0 }
@@ -491,7 +496,7 @@ impl Packets {
 
 /// Groups in the order of their first flow.
 fn groups(run: &Recorded) -> Vec<Group> {
-    let makespan_s = makespan_s(run);
+    let (makespan_s, span_s) = (makespan_s(run), span_s(run));
     let mut members: Vec<(&str, Vec<usize>)> = Vec::new();
     let mut place: BTreeMap<&str, usize> = BTreeMap::new();
     for (i, flow) in run.flows.iter().enumerate() {
@@ -508,7 +513,7 @@ fn groups(run: &Recorded) -> Vec<Group> {
             flows: ids.len(),
             packets: flows().map(Packets::of).fold(Packets::default(), Packets::and),
             throughput_bps: rate(flows().map(|f| f.bytes).sum(), makespan_s),
-            dominant_share: flows().map(|f| f.dominant_share(makespan_s)).sum::<f64>() / ids.len() as f64,
+            dominant_share: flows().map(|f| f.dominant_share(span_s)).sum::<f64>() / ids.len() as f64,
             latency_s: run.latencies.of_flows(ids.iter().copied()).summary().map(Latency::from),
             prediction: prediction(run, ids.iter().copied()),
             behind: Behind::worst(flows()),

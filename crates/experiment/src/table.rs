@@ -24,7 +24,7 @@ pub const COLUMNS: [(&str, &str); 14] = [
     ("behind", "how much later than under ideal fair sharing a packet left, at worst"),
     ("flows", "flows of the group"),
     ("throughput", "bits of the whole group that left per second of makespan"),
-    ("share/flow", "part of the makespan for which a flow used its main resource"),
+    ("share/flow", "part of the time for which a flow used its main resource"),
     ("mean error", "average difference of predicted and actual times"),
     ("relative error", "the same, divided by the actual time"),
     ("bias", "average of predicted minus actual times"),

@@ -99,6 +99,15 @@ impl Outcome {
     pub fn makespan(&self) -> Option<Duration> {
         Some(self.last_departure?.since(self.first_arrival?))
     }
+
+    /// The time over which service is counted: the makespan, or from the first arrival to the end of a run that was cut
+    /// off, or that delivered nothing. `None` if nothing came.
+    pub fn span(&self) -> Option<Duration> {
+        match self.end {
+            End::Drained if self.last_departure.is_some() => self.makespan(),
+            _ => Some(self.tally.now.since(self.first_arrival?)),
+        }
+    }
 }
 
 /// A scheduler that only asks to be woken, this many times in a row without serving anything, is stuck.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Behind, Latency, Packets, makespan_s, rate};
+use super::{Behind, Latency, Packets, makespan_s, rate, span_s};
 use crate::compact::{Named, by_resource};
 use crate::recorded::{FlowTotal, LatencySummary, PerResource, Recorded};
 
@@ -19,7 +19,7 @@ struct FlowSummary {
     packets: Packets,
     /// Delivered bits per second of makespan.
     throughput_bps: f64,
-    /// Dominant service per second of makespan.
+    /// Dominant service per second of makespan, or of all the time that a run lasted that was cut off.
     dominant_share: f64,
     /// Service on each resource, seconds over all servers.
     #[serde(with = "by_resource")]
@@ -36,12 +36,12 @@ struct FlowSummary {
 }
 
 impl FlowSummary {
-    fn of(total: &FlowTotal, latency: Option<LatencySummary>, makespan_s: f64) -> Self {
+    fn of(total: &FlowTotal, latency: Option<LatencySummary>, [makespan_s, span_s]: [f64; 2]) -> Self {
         Self {
             named: Named(total.facts()),
             packets: Packets::of(total),
             throughput_bps: rate(total.bytes, makespan_s),
-            dominant_share: total.dominant_share(makespan_s),
+            dominant_share: total.dominant_share(span_s),
             service_s: total.service.clone(),
             lost_service_s: total.losses().service,
             latency_s: latency.map(Latency::from),
@@ -57,8 +57,9 @@ pub struct Flows(Kept);
 
 #[derive(Debug)]
 enum Kept {
-    /// What was recorded of them, shared with the run; and of the latencies what is told, as these are many.
-    Recorded { totals: Arc<Vec<FlowTotal>>, latencies: Vec<Option<LatencySummary>>, makespan_s: f64 },
+    /// What was recorded of them, shared with the run; of the latencies what is told, as these are many; and the run's
+    /// makespan and span.
+    Recorded { totals: Arc<Vec<FlowTotal>>, latencies: Vec<Option<LatencySummary>>, times_s: [f64; 2] },
     /// As they stand in a document.
     Read(Vec<FlowSummary>),
 }
@@ -72,15 +73,15 @@ impl Flows {
     /// Of this run.
     pub(super) fn of(run: &Recorded) -> Self {
         let latencies = (0..run.flows.len()).map(|flow| run.latency(flow)).collect();
-        Self(Kept::Recorded { totals: Arc::clone(&run.flows), latencies, makespan_s: makespan_s(run) })
+        Self(Kept::Recorded { totals: Arc::clone(&run.flows), latencies, times_s: [makespan_s(run), span_s(run)] })
     }
 }
 
 impl Serialize for Flows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
-            Kept::Recorded { totals, latencies, makespan_s } => {
-                let flow = |(total, latency): (&FlowTotal, &_)| FlowSummary::of(total, *latency, *makespan_s);
+            Kept::Recorded { totals, latencies, times_s } => {
+                let flow = |(total, latency): (&FlowTotal, &_)| FlowSummary::of(total, *latency, *times_s);
                 serializer.collect_seq(totals.iter().zip(latencies).map(flow))
             }
             Kept::Read(flows) => serializer.collect_seq(flows),

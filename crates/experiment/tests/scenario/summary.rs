@@ -114,6 +114,43 @@ fn resources_were_busy_for_their_part_of_the_time() {
     }
 }
 
+/// Packets of 187.5 ms on the link come ten a second, and two flows share it.
+const CUT_OFF: &str = r#"
+until = "300 ms"
+
+[[resource]]
+name = "cpu"
+
+[[resource]]
+name = "link"
+rate = "64 kbps"
+
+[[class]]
+name = "a"
+cost = { cpu = "10 us" }
+
+[[flows]]
+class = "a"
+count = 2
+size = "1500 B"
+rate = "10 pps"
+"#;
+
+#[test]
+fn a_run_that_is_cut_off_lasts_to_the_cut() {
+    // The link is busy from 10 us on; the last departure is at 187.51 ms, or never.
+    for until_ms in [100.0, 300.0] {
+        let scenario = read(&CUT_OFF.replace("300 ms", &format!("{until_ms} ms")));
+        let json = summary(&scenario, "fifo");
+        let run = &json["runs"][0];
+        assert_eq!(run["makespan_s"].is_null(), until_ms < 187.0, "{run}");
+        let sum = |of: &Value| of.as_array().unwrap().iter().map(|f| number(f, "dominant_share")).sum::<f64>();
+        let expected = 1.0 - 0.01 / until_ms;
+        assert!((sum(&run["flows"]) - expected).abs() < 1e-9, "{run}");
+        assert!((2.0 * sum(&run["groups"]) - expected).abs() < 1e-9, "{run}");
+    }
+}
+
 #[test]
 fn latencies_and_fairness_are_in_order() {
     for scheduler in SCHEDULERS {
