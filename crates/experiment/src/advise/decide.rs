@@ -236,6 +236,19 @@ mod tests {
     }
 
     #[test]
+    fn over_nothing_bits_are_compared_and_not_their_ratios() {
+        // Both mr3 and alpha = 1 move something where fifo moves nothing, alpha = 1 more.
+        let nothing = points([0.0, 50.0, 100.0, 100.0, 100.0, 100.0], [1.0; 6]);
+        assert_eq!(decide(std::slice::from_ref(&nothing)), Choice::Fair(2));
+        // Of the 100 that 0.5 moves where nothing that is fair moves anything, 0.9 moves half, and 0.8 enough.
+        let efficient = points([0.0, 0.0, 0.0, 50.0, 91.0, 100.0], [1.0; 6]);
+        assert_eq!(decide(std::slice::from_ref(&efficient)), Choice::Efficient(4));
+        let none = points([0.0; 6], [1.0; 6]);
+        assert_eq!(decide(std::slice::from_ref(&none)), Choice::Today);
+        assert_eq!(decide(&[efficient, none]), Choice::Today, "not every run shows it");
+    }
+
+    #[test]
     fn today_stays_unless_somebody_gains() {
         let mut same = points([100.0; 6], [1.0; 6]);
         assert_eq!(decide(std::slice::from_ref(&same)), Choice::Today);

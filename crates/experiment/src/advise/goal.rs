@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::AdviseError;
 use super::decide::{Candidates, Choice};
 use super::point::{Point, Runs};
-use super::words::{change, flows, time, whose};
+use super::words::{change, flows, more_bits, time, whose};
 
 use crate::scenario::{Scenario, ScenarioError};
 use crate::statistics::Estimate;
@@ -226,9 +226,9 @@ pub(super) fn sentence(
 fn faster(wanted: &[Wanted], (runs, candidates): (&Runs, &Candidates), index: usize) -> String {
     let reaches = |other: usize| missed(wanted, runs, other) <= 1.0;
     candidates.knee(runs, index, reaches).map_or(String::new(), |other| {
-        let more = change(runs.moved(other, index).bits);
+        let bits = runs.moved(other, index).bits;
         let [other, than] = [other, index].map(|index| &runs.first()[index].scheduler);
-        format!(" {other} reaches that too, and moves {more} more bits per second than {than}.")
+        format!(" {other} reaches that too, and moves {}.", more_bits(bits, than))
     })
 }
 

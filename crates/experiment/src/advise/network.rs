@@ -3,8 +3,8 @@
 use dovetail_sched::Spec;
 use serde::Serialize;
 
-use super::point::Chance;
-use super::words::change;
+use super::point::{Chance, relative};
+use super::words::{change, instead_of_nothing};
 use super::{AdviseError, Otherwise, RUNS, RUNS_OTHERWISE, VARIATIONS, show};
 use crate::behind::listed;
 use crate::network::{NetworkScenario, NetworkSummary, Scheme, Settings, compare_all};
@@ -216,9 +216,11 @@ fn decide(runs: &[Vec<NetworkPoint>]) -> usize {
 
 /// Whether every run shows that the one moves [`MORE`] bits than the other, or is [`FAIRER`].
 fn shows(runs: &[Vec<NetworkPoint>], a: usize, b: usize) -> bool {
-    let more = |run: &Vec<NetworkPoint>| run[a].throughput_bps >= MORE * run[b].throughput_bps;
-    let fairer =
-        |run: &Vec<NetworkPoint>| run[a].least_fair.zip(run[b].least_fair).is_some_and(|(a, b)| a >= FAIRER * b);
+    // Nothing is not more than nothing.
+    let exceeds = |a: f64, b: f64, factor: f64| a > b && a >= factor * b;
+    let more = |run: &Vec<NetworkPoint>| exceeds(run[a].throughput_bps, run[b].throughput_bps, MORE);
+    let fair = |run: &Vec<NetworkPoint>| run[a].least_fair.zip(run[b].least_fair);
+    let fairer = |run: &Vec<NetworkPoint>| fair(run).is_some_and(|(a, b)| exceeds(a, b, FAIRER));
     runs.iter().all(more) || runs.iter().all(fairer)
 }
 
@@ -229,10 +231,10 @@ fn least_fair(runs: &[Vec<NetworkPoint>], index: usize) -> Option<f64> {
     parts.filter(|parts| !parts.is_empty()).map(|parts| parts.iter().sum::<f64>() / parts.len() as f64)
 }
 
-/// How many bits more a scheme moves than today's.
+/// How many bits more a scheme moves than today's; infinite if that moves nothing in some run.
 fn gain(runs: &[Vec<NetworkPoint>], chosen: usize) -> Estimate {
-    let change = |run: &Vec<NetworkPoint>| run[chosen].throughput_bps / run[0].throughput_bps - 1.0;
-    let changes: Vec<f64> = runs.iter().map(change).map(|change| if change.is_nan() { 0.0 } else { change }).collect();
+    let change = |run: &Vec<NetworkPoint>| relative(run[chosen].throughput_bps, run[0].throughput_bps);
+    let changes: Vec<f64> = runs.iter().map(change).collect();
     Chance::Seeds.estimate(&changes)
 }
 
@@ -298,20 +300,33 @@ impl Found {
         let (today, chosen) = (self.today(), self.chosen());
         if self.chosen == 0 {
             let others = (1..self.points.len()).map(|index| (index, gain(&self.runs, index)));
-            let best = others.max_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean));
+            // Of what moves anything where today's moves nothing, what moves most.
+            let bits = |index: usize| self.points[index].throughput_bps;
+            let best =
+                others.max_by(|&(i, a), &(j, b)| a.mean.total_cmp(&b.mean).then_with(|| bits(i).total_cmp(&bits(j))));
             return best.filter(|(_, gain)| gain.mean >= 1e-3).map_or(
                 format!("Nothing else moves {} more bits.", percent(1e-3)),
                 |(index, gain)| {
                     let [most, than] = [index, 0].map(|index| &self.points[index].scheduler);
-                    format!("What moves most, {most}, moves {} more bits than {than}.", change(gain))
+                    match gain.mean.is_infinite() {
+                        true => format!("What moves most, {most}, moves {}.", instead_of_nothing(than)),
+                        false => format!("What moves most, {most}, moves {} more bits than {than}.", change(gain)),
+                    }
                 },
             );
         }
         let gain = gain(&self.runs, self.chosen);
+        let scheduler = &today.scheduler;
         let moved = match gain.mean {
             less if less <= -1e-3 => format!("{} fewer bits", change(Estimate { mean: -less, ..gain })),
             same if same < 1e-3 => "as many bits".into(),
             _ => format!("{} more bits", change(gain)),
+        };
+        let moved = match gain.mean.is_infinite() {
+            true => format!("All flows together move {}", instead_of_nothing(scheduler)),
+            false => format!(
+                "Against {scheduler} all flows together move {moved} per second, on average over the runs' ratios"
+            ),
         };
         let used = self.hops.iter().zip(chosen.utilization.iter().zip(&today.utilization));
         let used: Vec<String> = used
@@ -321,9 +336,7 @@ impl Found {
             })
             .collect();
         format!(
-            "Against {} all flows together move {moved} per second, on average over the runs' ratios (means: {} \
-             instead of {}; {}).",
-            today.scheduler,
+            "{moved} (means: {} instead of {}; {}).",
             rate(chosen.throughput_bps),
             rate(today.throughput_bps),
             used.join("; ")
@@ -460,6 +473,15 @@ mod tests {
         let other = run([50.0, 55.0, 90.0, 90.0], [0.2, 0.3, 0.8, 0.95]);
         assert_eq!(decide(std::slice::from_ref(&other)), 3);
         assert_eq!(decide(&[clear, other]), 2);
+    }
+
+    #[test]
+    fn nothing_is_not_more_than_nothing() {
+        let nothing = run([0.0; 4], [0.0; 4]);
+        assert_eq!(decide(std::slice::from_ref(&nothing)), 0);
+        let something = run([0.0, 0.0, 0.0, 4.0], [0.0, 0.0, 0.0, 1.0]);
+        assert_eq!(decide(std::slice::from_ref(&something)), 3);
+        assert_eq!(decide(&[something, nothing]), 0);
     }
 
     #[test]

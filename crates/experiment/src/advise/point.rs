@@ -137,21 +137,27 @@ impl Runs {
 
     /// A candidate's value over another one's in the same run, less 1.
     fn changes(&self, index: usize, base: usize, value: fn(&Point) -> f64) -> Vec<f64> {
-        let change = |(new, old): (f64, f64)| if new == old { 0.0 } else { new / old - 1.0 };
-        self.values(index, value).zip(self.values(base, value)).map(change).collect()
+        self.values(index, value).zip(self.values(base, value)).map(|(new, old)| relative(new, old)).collect()
     }
 
-    /// How many bits more a candidate moves than another one, on average over the runs, as a part of the other's.
+    /// How many bits more a candidate moves than another one, on average over the runs: as a part of the other's, or,
+    /// where that moves nothing in some run, per second. To compare candidates by.
     pub fn gain(&self, index: usize, base: usize) -> f64 {
-        let changes = self.changes(index, base, |point| point.throughput_bps);
+        let bits = |point: &Point| point.throughput_bps;
+        let changes = match self.values(base, bits).all(|old| old > 0.0) {
+            true => self.changes(index, base, bits),
+            false => self.values(index, bits).zip(self.values(base, bits)).map(|(new, old)| new - old).collect(),
+        };
         changes.iter().sum::<f64>() / changes.len().max(1) as f64
     }
 
-    /// Whether it moves [`WORTH`] more in every run, and more for certain: zero is outside the interval.
+    /// Whether it moves [`WORTH`] more in every run, and more for certain: zero is outside the interval. Anything is
+    /// for certain more than nothing.
     pub fn gains(&self, index: usize, base: usize) -> bool {
         let bits = self.moved(index, base).bits;
         let certain = bits.ci95.is_none_or(|half| bits.mean > half);
-        certain && self.always(|run| run[index].throughput_bps >= (1.0 + WORTH) * run[base].throughput_bps)
+        let worth = |new: f64, old: f64| new > old && new >= (1.0 + WORTH) * old;
+        certain && self.always(|run| worth(run[index].throughput_bps, run[base].throughput_bps))
     }
 
     /// How much more it moves, in bits and in packets.
@@ -164,7 +170,13 @@ impl Runs {
     }
 }
 
-/// How much more one scheduler moves than another: their throughputs' ratio, less 1.
+/// One throughput over another one, less 1; infinite if only the other one is zero.
+pub(super) fn relative(new: f64, old: f64) -> f64 {
+    if new == old { 0.0 } else { new / old - 1.0 }
+}
+
+/// How much more one scheduler moves than another: their throughputs' ratio, less 1; infinite, and with no interval, if
+/// the other moves nothing in some run in which the one moves something.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Moved {
     /// In bits.
@@ -191,6 +203,9 @@ impl Chance {
     /// scatter about the only sample that there is as other samples would; more of them do not make it surer.
     pub fn estimate(self, values: &[f64]) -> Estimate {
         let mean = Estimate::of(values);
+        if mean.mean.is_infinite() {
+            return Estimate { ci95: None, ..mean };
+        }
         match self {
             Self::Seeds => mean,
             Self::Pieces | Self::Loads => {

@@ -6,6 +6,7 @@ use super::AdviseError;
 use super::again::Comparer;
 use super::words::some;
 use crate::behind::listed;
+use crate::recorded::{Recorded, ResourceTotal};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::summary::Run;
 use crate::table::{rate, seconds};
@@ -28,11 +29,11 @@ pub(super) struct Short {
 pub(super) fn look(scenario: &Scenario, today: &Spec, comparer: &Comparer<'_>) -> Result<Short, AdviseError> {
     let recorded = scenario.at_recorded_speed();
     let input = recorded.as_ref().unwrap_or(scenario);
-    let runs = comparer.each(input, std::slice::from_ref(today), Run::new)?;
-    let Some(run) = runs.first().filter(|run| run.packets.offered > 0) else {
+    let runs = comparer.each(input, std::slice::from_ref(today), |run| (Run::new(run), busy(run)))?;
+    let Some((run, busy)) = runs.first().filter(|(run, _)| run.packets.offered > 0) else {
         return Err(ScenarioError::new(&scenario.name, "there are no packets to advise on").into());
     };
-    let (short, told) = (shortage(run), told(run));
+    let (short, told) = (shortage(run, busy), told(run, busy));
     let groups = run.groups.iter().map(|group| group.group.clone()).collect();
     let sentence = match &recorded {
         Some(recorded) => {
@@ -75,8 +76,8 @@ fn replayed(scenario: &Scenario, run: &Run) -> String {
 }
 
 /// What is short in this run.
-fn shortage(run: &Run) -> String {
-    let full = busy(run).filter(|(_, part)| *part >= FULL).map(|(name, _)| name.to_string());
+fn shortage(run: &Run, busy: &[(String, f64)]) -> String {
+    let full = busy.iter().filter(|(_, part)| *part >= FULL).map(|(name, _)| name.clone());
     match full.collect::<Vec<_>>() {
         full if full.is_empty() => match (run.packets.lost() > 0, run.starving > 0) {
             (false, false) => NOTHING.into(),
@@ -87,15 +88,17 @@ fn shortage(run: &Run) -> String {
     }
 }
 
-/// For which part of all time each resource is busy.
-fn busy(run: &Run) -> impl Iterator<Item = (&str, f64)> {
-    let makespan_s = run.makespan_s.unwrap_or(0.0).max(f64::MIN_POSITIVE);
-    run.resources.0.iter().map(move |(name, r)| (name.as_str(), r.busy_s / f64::from(r.servers) / makespan_s))
+/// For which part of all time each resource is busy; of no time for none.
+fn busy(run: &Recorded) -> Vec<(String, f64)> {
+    let span_s = run.outcome.span().map_or(0.0, |span| span.as_secs_f64()).max(f64::MIN_POSITIVE);
+    let part = |r: &ResourceTotal| r.busy.as_secs_f64() / f64::from(r.servers) / span_s;
+    run.resources.iter().map(|resource| (resource.name.clone(), part(resource))).collect()
 }
 
-fn told(run: &Run) -> String {
+fn told(run: &Run, busy: &[(String, f64)]) -> String {
     let scheduler = &run.scheduler;
-    let mut parts: Vec<String> = busy(run).map(|(name, part)| format!("{name} is busy {}", some(part))).collect();
+    let part = |(name, part): &(String, f64)| format!("{name} is busy {}", some(*part));
+    let mut parts: Vec<String> = busy.iter().map(part).collect();
     if let Some(first) = parts.first_mut() {
         *first = format!("under {scheduler} {first} of the time");
     }

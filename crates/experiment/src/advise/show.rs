@@ -5,7 +5,7 @@ use std::fmt::Display;
 use dovetail_figure::{Column, FigureError, Overview, overview};
 
 use super::point::{Chance, Point};
-use super::words::change;
+use super::words::{change, instead_of_nothing};
 use super::{Advice, Otherwise, who};
 use crate::statistics::Estimate;
 use crate::table::{Cell, Grid, percent, rate, seconds, wrapped};
@@ -46,10 +46,12 @@ pub(super) fn caption(advised: &str, reached: bool) -> String {
 
 /// What the columns mean that tables of runs do not have.
 pub fn columns(advice: &Advice) -> [(&'static str, String); 6] {
+    let infinite = advice.points.iter().any(|tried| tried.gain_over_fair.mean.is_infinite());
     let gain = format!(
         "in throughput over {}, the fair scheduler that moves most on average over the runs; in the input as it is it \
-         may be another one",
-        advice.fair
+         may be another one{}",
+        advice.fair,
+        if infinite { "; from 0 where that moves nothing" } else { "" }
     );
     [
         ("gain", gain),
@@ -117,6 +119,7 @@ pub(super) fn changed(otherwise: &[Otherwise], (advised, reached): (&str, bool),
 /// How much more or less is moved than by today's.
 fn throughput(gain: Estimate, today: &str) -> String {
     match gain.mean {
+        any if any.is_infinite() => format!("it moves {}", instead_of_nothing(today)),
         nothing if nothing.abs() < LEAST => format!("it moves as much as {today}"),
         some if gain.ci95.is_some_and(|half| some.abs() <= half) => {
             format!("throughput does not differ measurably from {today}'s")
@@ -155,7 +158,7 @@ pub fn grid(advice: &Advice) -> Grid {
     let rows = advice.points.iter().map(|tried| {
         let (point, gain) = (&tried.point, tried.gain_over_fair);
         let mut row = vec![Cell::text(&point.scheduler), Cell::number(point.throughput_bps, rate)];
-        row.push(Cell { text: change(gain), exact: Some(gain.mean) });
+        row.push(Cell { text: change(gain), exact: Some(gain.mean).filter(|mean| mean.is_finite()) });
         row.extend(point.utilization.iter().map(|&part| Cell::number(part, percent)));
         row.extend([Cell::number(point.lost, percent), Cell::number(point.p99_s, seconds)]);
         row.extend([point.starving, point.short].map(|flows| Cell::number(flows as f64, |flows| flows.to_string())));

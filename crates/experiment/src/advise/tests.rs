@@ -238,3 +238,83 @@ fn a_network_is_advised_on_by_its_fair_rates() {
     let text = network::text(&advice, 200);
     assert!(text.contains("\nworst off: part of its fair rate that the worst-off group of a run gets"), "{text}");
 }
+
+/// Under fifo the packets that take 10 s of the link hold up all others until the end; what shares fairly lets some by.
+const HELD_UP: &str = r#"
+    until = "1 s"
+    interval = "100 ms"
+    [[resource]]
+    name = "cpu"
+    [[resource]]
+    name = "link"
+    servers = 2
+    [[class]]
+    name = "slow"
+    cost = { cpu = "100 ms", link = "10 s" }
+    [[class]]
+    name = "fast"
+    cost = { cpu = "10 ms", link = "10 ms" }
+    [[flows]]
+    class = "slow"
+    list = [{ at = "0 s", size = "1500 B", count = 5 }]
+    [[flows]]
+    class = "fast"
+    list = [{ at = "1 ms", size = "1500 B", count = 20 }]
+"#;
+
+#[test]
+fn anything_is_for_certain_more_than_nothing() {
+    let advice = advice(HELD_UP).unwrap();
+    assert_eq!((&*advice.scheduler, &*advice.fair), ("drfq", "drfq"), "{advice:#?}");
+    assert!(advice.gain.bits.mean.is_infinite() && advice.gain.bits.ci95.is_none(), "{advice:#?}");
+    assert!(advice.sentences[1].starts_with("It moves packets where fifo moves nothing."), "{advice:#?}");
+    // Two servers: the second packet begins after 200 ms.
+    assert!(advice.short.contains("link is busy 85.0 %"), "{}", advice.short);
+    let text = text(&advice, 200);
+    assert!(!text.contains("inf") && !text.contains("NaN"), "{text}");
+    assert!(text.contains("(it moves packets where fifo moves nothing"), "{text}");
+    let json = serde_json::to_value(&advice).unwrap();
+    assert_eq!(json["gain"]["bits"], serde_json::json!({ "mean": null, "ci95": null }));
+}
+
+#[test]
+fn where_nothing_gets_through_resources_are_still_busy_for_parts_of_the_time() {
+    let cut = COMPLEMENTARY.replace("500 ms", "100 us");
+    let advice = advice(&cut).unwrap();
+    assert_eq!(advice.scheduler, "fifo", "{advice:#?}");
+    assert!(advice.short.contains("under fifo cpu is busy 100.0 %"), "{}", advice.short);
+    assert!(advice.short.contains("link is busy 0.0 %"), "{}", advice.short);
+}
+
+#[test]
+fn on_a_network_nothing_is_told_from_something() {
+    let text = r#"
+        until = "1 s"
+        [[hop]]
+        name = "box"
+        cpu = "1 Mcycles/s"
+        queue = "1 packet"
+        [[hop]]
+        name = "line"
+        rate = "40 Mbps"
+        delay = "1 ms"
+        [[class]]
+        name = "a"
+        density = "0.25 cycles/bit"
+        [[tcp]]
+        class = "a"
+        route = ["line", "box"]
+        rtt = "61 ms"
+        variant = "reno"
+        count = 5
+    "#;
+    let scenario = crate::network::NetworkScenario::parse("test.toml", text, &[]).unwrap();
+    let cancel = AtomicBool::new(false);
+    let settings = crate::network::Settings { threads: 2, cancel: &cancel, progress: &|_| () };
+    let advice = network::advise(&scenario, &TODAY.parse().unwrap(), &settings).unwrap();
+    assert!(advice.gain.mean.is_infinite() && advice.gain.ci95.is_none(), "{advice:#?}");
+    let told = &advice.sentences[1];
+    assert!(told.starts_with("All flows together move packets where fifo moves nothing (means: "), "{told}");
+    let text = network::text(&advice, 200);
+    assert!(!text.contains("inf ") && !text.contains("NaN"), "{text}");
+}

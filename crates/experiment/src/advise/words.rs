@@ -42,8 +42,24 @@ pub(super) fn sentences(found: &Found<'_>) -> [String; 3] {
     }
 }
 
-/// A relative change with its interval, such as `12.3 ± 0.4 %`.
+/// What one moves that moves anything where this other one moves nothing: no part of that.
+pub(super) fn instead_of_nothing(than: &str) -> String {
+    format!("packets where {than} moves nothing")
+}
+
+/// Such as "12.3 ± 0.4 % more bits per second than fifo".
+pub(super) fn more_bits(bits: Estimate, than: &str) -> String {
+    match bits.mean.is_infinite() {
+        true => instead_of_nothing(than),
+        false => format!("{} more bits per second than {than}", change(bits)),
+    }
+}
+
+/// A relative change with its interval, such as `12.3 ± 0.4 %`; `from 0` of any over nothing.
 pub fn change(estimate: Estimate) -> String {
+    if estimate.mean.is_infinite() {
+        return "from 0".into();
+    }
     // Nothing has no sign.
     let mean = (1000.0 * estimate.mean).round() / 10.0 + 0.0;
     match estimate.ci95 {
@@ -67,6 +83,14 @@ fn more(moved: Moved) -> String {
     match [moved.bits, moved.packets].map(part) {
         [bits, packets] if bits == packets => format!("{bits} bits and packets per second"),
         [bits, packets] => format!("{bits} bits and {packets} packets per second"),
+    }
+}
+
+/// The same with the other one's name.
+fn more_than(moved: Moved, than: &str) -> String {
+    match moved.bits.mean.is_infinite() {
+        true => instead_of_nothing(than),
+        false => format!("{} than {than}", more(moved)),
     }
 }
 
@@ -103,11 +127,11 @@ pub(super) fn passed_over(runs: &Runs, candidates: &Candidates, choice: Choice) 
 fn efficient(found: &Found<'_>) -> String {
     let (chosen, strict) = (found.chosen(), found.strict());
     let part = found.runs.gain(chosen, strict) / found.candidates.most(&found.runs);
+    let best = format!("the best fair scheduler ({})", found.point(strict).scheduler);
     format!(
-        "Use {}: it moves {} than the best fair scheduler ({}), {}. Each flow keeps {} of its fair share.",
+        "Use {}: it moves {}, {}. Each flow keeps {} of its fair share.",
         found.point(chosen).scheduler,
-        more(found.moved(chosen, strict)),
-        found.point(strict).scheduler,
+        more_than(found.moved(chosen, strict), &best),
         if part < 0.995 {
             format!("{} % of the most that any alpha gains", (100.0 * part) as u32)
         } else {
@@ -127,9 +151,8 @@ fn instead_of_fairness(found: &Found<'_>) -> String {
     match bits.mean {
         mean if mean + bits.ci95.unwrap_or(0.0) < LEAST => "giving up fairness would gain nothing".into(),
         _ => format!(
-            "giving up fairness is not worth it: {scheduler} moves {} more bits per second than {than}, and {:.0} % in \
-             every run is asked for",
-            change(bits),
+            "giving up fairness is not worth it: {scheduler} moves {}, and {:.0} % in every run is asked for",
+            more_bits(bits, than),
             100.0 * WORTH
         ),
     }
@@ -144,7 +167,7 @@ fn most(found: &Found<'_>) -> String {
     match best {
         Some(best) => {
             let [most, than] = [best, today].map(|index| &found.point(index).scheduler);
-            format!("What moves most, {most}, moves {} than {than}.", more(found.moved(best, today)))
+            format!("What moves most, {most}, moves {}.", more_than(found.moved(best, today), than))
         }
         None => format!("Nothing else moves {} more bits per second.", percent(LEAST)),
     }
@@ -162,6 +185,7 @@ fn gains(found: &Found<'_>) -> String {
     let uncertain =
         [moved.bits, moved.packets].iter().all(|part| part.ci95.is_some_and(|half| part.mean.abs() <= half));
     let moves = match uncertain {
+        _ if moved.bits.mean.is_infinite() => format!("It moves {}.", instead_of_nothing(today)),
         true => format!("Throughput does not differ measurably from {today}'s: {}.", more(moved)),
         false => format!("Against {today} it moves {}.", more(moved)),
     };
