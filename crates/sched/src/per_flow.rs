@@ -257,7 +257,7 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
     /// Read ahead what the discipline will look at because time has passed until `now`.
     #[inline]
     fn touch_upcoming(&self, now: Time, packets: usize) {
-        if now > self.now {
+        if now > self.now && self.queues.flows() >= touch::WORTH_BY_TAGS {
             let mut ahead = Ahead::default();
             self.discipline.upcoming(packets.min(touch::MOST), &mut ahead);
             self.touch_flows(&ahead);
