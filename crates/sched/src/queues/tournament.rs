@@ -178,17 +178,26 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
         entries().filter(|&entry| entry <= greatest && entry != E::NONE).for_each(|entry| ahead.push(entry.flow()));
     }
 
-    /// Read ahead the leaf of a flow, and the node above.
+    /// Read ahead the leaf of a flow.
     #[inline]
     pub fn touch(&self, flow: u32) {
-        let mut node = flow as usize;
-        for level in self.levels.iter().take(2) {
-            node /= ARITY;
-            if let Some(node) = level.nodes.get(node) {
-                touch::word(&node.entries[0]);
-                if size_of::<Node<E>>() > 64 {
-                    touch::word(&node.entries[ARITY - 1]);
-                }
+        self.touch_level(0, flow);
+    }
+
+    /// Read ahead the leaf of a flow, and the node above.
+    #[inline]
+    pub fn touch_two(&self, flow: u32) {
+        self.touch_level(0, flow);
+        self.touch_level(1, flow / ARITY as u32);
+    }
+
+    #[inline]
+    fn touch_level(&self, height: usize, entry: u32) {
+        if let Some(node) = self.levels.get(height).and_then(|level| level.nodes.get(entry as usize / ARITY)) {
+            touch::word(&node.entries[0]);
+            // It may be two lines of the cache.
+            if size_of::<Node<E>>() > 64 {
+                touch::word(&node.entries[ARITY - 1]);
             }
         }
     }

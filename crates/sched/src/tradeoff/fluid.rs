@@ -174,7 +174,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     /// Read ahead what a flow's next head touches.
     #[inline]
     pub(super) fn touch(&self, flow: u32) {
-        self.common.finishes.touch(flow);
+        self.common.finishes.touch_two(flow);
         self.turns.touch(flow);
     }
 

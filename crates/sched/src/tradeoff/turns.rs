@@ -160,7 +160,7 @@ impl Bonus<2> for Turns {
             touch::word(&turn.work);
         }
         if !self.rests {
-            self.heaps.iter().flatten().for_each(|heap| heap.touch(flow));
+            self.heaps.iter().flatten().for_each(|heap| heap.touch_two(flow));
         }
     }
 
