@@ -2,7 +2,7 @@
 
 use core::mem::replace;
 
-use dovetail_units::{ResourceVec, Weight};
+use dovetail_units::{Duration, ResourceVec, Weight};
 
 use super::active_time::growth;
 use crate::charge::total;
@@ -11,15 +11,16 @@ use crate::queues::NIL;
 use crate::tag::Tag;
 use crate::touch;
 
-/// Where a flow's timestamps stand. Its packets that are in a loop come before those that are not.
+/// Where a flow's timestamps stand. Its packets that are in a loop come before those that are not. 104 bytes with two
+/// resources, so that they are on two lines of the cache with the flow's queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Chain<const M: usize> {
     /// F of the last packet that entered a loop.
     pub finish: Tag,
-    /// The times of that packet, if there was one.
-    pub last: Option<ResourceVec<M>>,
-    /// The times of the packet that last left the pipeline, as they were measured.
-    pub left: Option<ResourceVec<M>>,
+    /// That packet.
+    last: Latest<M>,
+    /// The packet that last left the pipeline, as it was measured.
+    left: Latest<M>,
     /// The epoch on its ticket.
     pub left_epoch: u32,
     /// What equation (1) maps the flow to.
@@ -35,13 +36,26 @@ pub struct Chain<const M: usize> {
     /// The last loop that took packets of the flow.
     pub in_loop: u64,
     /// So many.
-    pub taken: u32,
+    pub taken: u16,
+}
+
+/// The times of the latest packet, if there was one. Without a word for whether there was.
+#[derive(Clone, Copy, Debug)]
+struct Latest<const M: usize>(ResourceVec<M>);
+
+impl<const M: usize> Latest<M> {
+    /// No packet takes that long: [`LONGEST_TIME`](crate::contract::LONGEST_TIME) is the most.
+    const NONE: Self = Self(ResourceVec([Duration::MAX; M]));
+
+    fn get(&self) -> Option<&ResourceVec<M>> {
+        (self.0[0] != Duration::MAX).then_some(&self.0)
+    }
 }
 
 impl<const M: usize> Default for Chain<M> {
     fn default() -> Self {
         let (finish, floor, before, left_epoch, mappings) = Default::default();
-        let (last, left, returned, in_loop, taken) = (None, None, false, 0, 0);
+        let (last, left, returned, in_loop, taken) = (Latest::NONE, Latest::NONE, false, 0, 0);
         let first_outside = NIL;
         Self { finish, last, left, left_epoch, floor, returned, before, mappings, first_outside, in_loop, taken }
     }
@@ -64,7 +78,7 @@ impl<const M: usize> Chain<M> {
     /// The flow's next packet, of this cost.
     pub fn entry(&self, cost: &ResourceVec<M>, weight: Weight, newcomers: Newcomers) -> Entry {
         let begins = self.returned && newcomers == Newcomers::Pay;
-        let charged = charge(self.last.as_ref().filter(|_| !begins), cost, newcomers);
+        let charged = charge(self.last.get().filter(|_| !begins), cost, newcomers);
         let floor = self.floor.ticks();
         match newcomers {
             Newcomers::Pay => {
@@ -84,9 +98,7 @@ impl<const M: usize> Chain<M> {
     /// Read ahead what does not fit into the first line of its record.
     #[inline]
     pub fn touch(&self) {
-        touch::word(&self.left);
-        touch::word(&self.before);
-        touch::word(&self.in_loop);
+        touch::word(&self.first_outside);
     }
 
     /// The flow becomes backlogged where others stand at `virtual_time`.
@@ -101,7 +113,7 @@ impl<const M: usize> Chain<M> {
             self.before = entry.unmapped;
             self.mappings = epoch.wrapping_add(1);
         }
-        (self.finish, self.last, self.first_outside) = (entry.finish, Some(cost), next);
+        (self.finish, self.last, self.first_outside) = (entry.finish, Latest(cost), next);
         // As published, the floor hides the charge: it counts as one from before.
         if newcomers == Newcomers::Pay { self.mappings } else { epoch }
     }
@@ -118,13 +130,14 @@ impl<const M: usize> Chain<M> {
         newcomers: Newcomers,
     ) -> bool {
         let begins = replace(&mut self.left_epoch, epoch) != epoch && newcomers == Newcomers::Pay;
-        let before = self.left.replace(cost).filter(|_| !begins);
+        let before = replace(&mut self.left, Latest(cost));
+        let before = before.get().filter(|_| !begins);
         // As published the first packet is free.
         if before.is_none() && newcomers == Newcomers::Free {
             return false;
         }
         // Both are sums of few times, so far below 2^62.
-        let more = charge(before.as_ref(), &cost, newcomers) as i64 - charged as i64;
+        let more = charge(before, &cost, newcomers) as i64 - charged as i64;
         if epoch == self.mappings {
             self.finish = self.finish.moved(more, weight);
             return more != 0;

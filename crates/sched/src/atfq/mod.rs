@@ -328,9 +328,9 @@ impl<const M: usize> Atfq<M> {
         let (cost, next) = (slot.cost, slot.next);
         let chain = &mut queues.flow_mut(flow).state;
         let epoch = chain.enter(entry, cost, next, self.rules.newcomers);
-        chain.taken = if chain.in_loop == self.loops { chain.taken } else { 0 } + 1;
+        chain.taken = if chain.in_loop == self.loops { chain.taken.saturating_add(1) } else { 1 };
         chain.in_loop = self.loops;
-        let full = chain.taken >= self.rules.per_flow;
+        let full = u32::from(chain.taken) >= self.rules.per_flow;
         let (start, finish) = (entry.start, entry.finish.ticks());
         self.looped.push(Looped { flow: queues.id(flow), cost, start, finish, charged: entry.charged, epoch });
         if self.rules.newcomers == Newcomers::Pay {

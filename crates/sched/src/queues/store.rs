@@ -524,7 +524,6 @@ mod tests {
         };
         let few = |name| match name {
             "fifo" | "codel" | "drr" | "cbcs" | "mr3" | "gmr3" | "tradeoff" | "drfq" | "sfq" | "bf" => 1,
-            "atfq" => 4,
             _ => 2,
         };
         for entry in crate::catalog() {
