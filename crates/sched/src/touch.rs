@@ -13,8 +13,11 @@ pub const WORTH: usize = 8192;
 /// The same where the flows to come are looked for in a tournament, which takes longer.
 pub const WORTH_BY_TAGS: usize = 32_768;
 
-/// The most flows that are looked at ahead.
+/// The most packets for which is read ahead.
 pub const MOST: usize = 64;
+
+/// The most flows that are looked at ahead: half as many again, as they are a guess.
+const MOST_FLOWS: usize = MOST + MOST / 2;
 
 /// Read a word ahead.
 #[inline]
@@ -25,24 +28,29 @@ pub fn word<T: Copy>(value: &T) {
 /// Flows that are likely to be served next, in no particular order.
 #[derive(Debug)]
 pub struct Ahead {
-    flows: [u32; MOST],
+    /// And a place that is written whenever there are as many as are looked at.
+    flows: [u32; MOST_FLOWS + 1],
     count: usize,
 }
 
 impl Default for Ahead {
     fn default() -> Self {
-        Self { flows: [0; MOST], count: 0 }
+        Self { flows: [0; MOST_FLOWS + 1], count: 0 }
     }
 }
 
 impl Ahead {
-    /// One more, as long as there are no more than [`MOST`].
+    /// One more, as long as there are no more than 96.
     #[inline]
     pub fn push(&mut self, flow: u32) {
-        if let Some(place) = self.flows.get_mut(self.count) {
-            *place = flow;
-            self.count += 1;
-        }
+        self.push_if(true, flow);
+    }
+
+    /// The same, if it `is` one: without a branch, where nobody could guess it.
+    #[inline]
+    pub fn push_if(&mut self, is: bool, flow: u32) {
+        self.flows[self.count] = flow;
+        self.count = (self.count + usize::from(is)).min(MOST_FLOWS);
     }
 
     /// These flows.

@@ -161,21 +161,24 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
         Some(key)
     }
 
-    /// Flows that are likely to come first within the next changes: of the least entries of 256 parts of the flows,
-    /// those that are no greater than a few of a sample. For bursts of 8 and more; of the others there is nothing to
-    /// win.
+    /// Flows that are likely to come first within so many changes: of the least entries of some hundred parts of the
+    /// flows, those that are no greater than a few of a sample. For bursts of 8 and more; of the others there is
+    /// nothing to win.
     pub fn ahead(&self, flows: usize, ahead: &mut Ahead) {
-        const SAMPLE: usize = 16;
-        let Some(height) = self.levels.len().checked_sub(4).filter(|_| flows >= 4) else { return };
-        let level = &self.levels[height];
+        const SAMPLE: usize = 32;
+        // 132 to 512 entries.
+        let Some(level) = self.levels.iter().rfind(|level| level.nodes.len() > 32).filter(|_| flows >= 4) else {
+            return;
+        };
         let entries = || (0..level.nodes.len()).filter_map(|node| level.get(node, self.epoch)).flatten().copied();
+        let parts = level.nodes.len() * ARITY;
         let mut sample = [E::NONE; SAMPLE];
-        let sampled = entries().step_by(level.nodes.len() * ARITY / SAMPLE + 1);
-        sample.iter_mut().zip(sampled).for_each(|(place, entry)| *place = entry);
-        sample.sort_unstable();
+        sample.iter_mut().zip(entries().step_by(parts / SAMPLE)).for_each(|(place, entry)| *place = entry);
         // As many of the sample as are in proportion, and one.
-        let greatest = sample[(flows / SAMPLE + 1).min(SAMPLE - 1)];
-        entries().filter(|&entry| entry <= greatest && entry != E::NONE).for_each(|entry| ahead.push(entry.flow()));
+        let (_, greatest, _) = sample.select_nth_unstable((flows * SAMPLE / parts + 1).min(SAMPLE - 1));
+        let greatest = *greatest;
+        let is_near = |entry: E| !greatest.precedes(&entry) & entry.precedes(&E::NONE);
+        entries().for_each(|entry| ahead.push_if(is_near(entry), entry.flow()));
     }
 
     /// Read ahead the leaf of a flow.
