@@ -354,6 +354,11 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
     }
 
     #[inline]
+    fn coming(&self, look_at: impl Fn([u32; 3])) {
+        self.heads.coming().into_iter().for_each(look_at);
+    }
+
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         if self.newcomers == Newcomers::Free {
             *queues.stamp_mut(slot) = Floors(self.virtual_time.map(Tag::at));

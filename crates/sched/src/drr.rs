@@ -181,6 +181,11 @@ impl<const M: usize> Discipline<M> for Drr {
     }
 
     #[inline]
+    fn coming(&self, look_at: impl Fn([u32; 3])) {
+        self.turns.coming().into_iter().for_each(look_at);
+    }
+
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         if queues.flow(flow).head == slot {
             let head = self.shared.nanos(&queues.slot(slot).cost);

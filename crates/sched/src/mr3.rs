@@ -265,6 +265,11 @@ impl<const M: usize> Discipline<M> for Mr3 {
     }
 
     #[inline]
+    fn coming(&self, look_at: impl Fn([u32; 3])) {
+        self.links.coming(&self.backlogged).into_iter().for_each(look_at);
+    }
+
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         if record.head != slot {

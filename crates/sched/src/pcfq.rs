@@ -266,6 +266,11 @@ impl<const M: usize> Discipline<M> for Pcfq {
     }
 
     #[inline]
+    fn coming(&self, look_at: impl Fn([u32; 3])) {
+        self.heads.coming().into_iter().for_each(look_at);
+    }
+
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         if self.clock == Clock::Paper {
             *queues.stamp_mut(slot) = Tag::at(self.virtual_time);

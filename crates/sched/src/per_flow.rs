@@ -66,6 +66,11 @@ pub trait Discipline<const M: usize>: Sized + Send {
     #[inline]
     fn ahead(&self, _packets: usize, _ahead: &mut Ahead) {}
 
+    /// For single calls: a flow that is likely to be served in a while, one that is sooner, and one that is soon, as
+    /// far as that depends on what changed last. A flow is to be these one after another.
+    #[inline]
+    fn coming(&self, _look_at: impl Fn([u32; 3])) {}
+
     /// The flows that [`settle`](Self::settle) is likely to look at once time has passed for so many packets.
     #[inline]
     fn upcoming(&self, _packets: usize, _ahead: &mut Ahead) {}
@@ -264,6 +269,31 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         }
     }
 
+    /// Before a single choice: place the flows that were marked as moved, and read ahead what later choices look at. A
+    /// flow to come has its record read, later its first packet, and at last the one behind: each is where the one
+    /// before says.
+    #[inline(never)]
+    fn place_and_look_ahead(&mut self) {
+        let mut looked = false;
+        while let Some(flow) = self.queues.take_moved() {
+            self.discipline.place(flow, &mut self.queues);
+            self.touch_coming();
+            looked = true;
+        }
+        if !looked {
+            self.touch_coming();
+        }
+    }
+
+    #[inline]
+    fn touch_coming(&self) {
+        self.discipline.coming(|[later, sooner, soon]| {
+            self.touch_records(core::iter::once(later));
+            self.queues.touch_head(sooner);
+            self.queues.touch_second(soon);
+        });
+    }
+
     /// The discipline's choice, if a packet waits.
     #[inline(always)]
     fn choose(&mut self, now: Time) -> Option<Choice> {
@@ -413,6 +443,9 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     #[inline]
     fn next(&mut self, now: Time) -> Next<M, P> {
         let now = self.clock(now);
+        if self.reads_ahead() {
+            self.place_and_look_ahead();
+        }
         match self.choose(now) {
             Some(choice) => self.carry_out(now, choice),
             None => Next::Empty,

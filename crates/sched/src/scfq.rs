@@ -123,6 +123,11 @@ impl<const M: usize> Discipline<M> for Scfq {
     }
 
     #[inline]
+    fn coming(&self, look_at: impl Fn([u32; 3])) {
+        self.heads.coming().into_iter().for_each(look_at);
+    }
+
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         // Behind a packet that is not served yet, F of the one before is at least v anyway.
         if queues.flow(flow).head == slot {

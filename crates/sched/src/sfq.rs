@@ -238,6 +238,11 @@ impl<const M: usize> Discipline<M> for Sfq {
     }
 
     #[inline]
+    fn coming(&self, look_at: impl Fn([u32; 3])) {
+        self.heads.coming().into_iter().for_each(look_at);
+    }
+
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         if queues.flow(flow).head == slot {
             if self.heads.is_empty() && self.in_service == 0 {

@@ -112,6 +112,12 @@ impl Turns {
         self.links.ahead(&self.list, flows, ahead);
     }
 
+    /// The flows that come third, second and next after the first one.
+    #[inline]
+    pub fn coming(&self) -> Option<[u32; 3]> {
+        self.links.coming(&self.list)
+    }
+
     /// Whether no flow is backlogged.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -217,6 +217,11 @@ impl<const M: usize> Discipline<M> for Wfq {
     }
 
     #[inline]
+    fn coming(&self, look_at: impl Fn([u32; 3])) {
+        self.heads.coming().into_iter().for_each(look_at);
+    }
+
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         *queues.stamp_mut(slot) = self.gps.virtual_time();
         let nanos = self.shared.nanos(&queues.slot(slot).cost);

@@ -439,6 +439,15 @@ impl<const M: usize> Discipline<M> for Atfq<M> {
     }
 
     #[inline]
+    fn coming(&self, look_at: impl Fn([u32; 3])) {
+        let coming = match *self.order.as_slice() {
+            [.., later, sooner, soon, _] => Some([later, sooner, soon].map(|k| self.looped[k as usize].flow.index)),
+            _ => self.outside.coming(),
+        };
+        coming.into_iter().for_each(look_at);
+    }
+
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         let chain = &mut record.state;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::touch::Ahead;
+use crate::touch::{self, Ahead};
 
 /// The neighbours of every flow, for any number of [`List`]s; a flow is in at most one of them.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +72,16 @@ impl Links {
     #[inline]
     pub fn ahead(&self, list: &List, flows: usize, ahead: &mut Ahead) {
         self.of(list).take(flows).for_each(|flow| ahead.push(flow));
+    }
+
+    /// The flows that come third, second and next after the first one. They may be the same.
+    #[inline]
+    pub fn coming(&self, list: &List) -> Option<[u32; 3]> {
+        let after = |flow: u32| self.around[flow as usize][1];
+        let next = after(list.first()?);
+        let (second, third) = (after(next), after(after(next)));
+        touch::word(&self.around[third as usize]);
+        Some([third, second, next])
     }
 
     /// Let the first flow be the last. O(1).

@@ -106,6 +106,17 @@ impl<N: Copy> Order<N> {
         }
     }
 
+    /// The flows of the sixth, the fourth and the second packet from the first.
+    #[inline]
+    pub fn coming(&self) -> Option<[u32; 3]> {
+        let after = |at: u32| self.entries.get(at as usize).map(|entry| entry.after);
+        let after_two = |at: u32| after(after(at)?);
+        let flow = |at: u32| self.entries.get(at as usize).map(|entry| entry.flow.index);
+        let soon = after_two(self.ends.first)?;
+        let sooner = after_two(soon)?;
+        Some([flow(after_two(sooner)?)?, flow(sooner)?, flow(soon)?])
+    }
+
     /// The first packet is served: its note.
     #[inline]
     pub fn pop_front(&mut self) -> Option<N> {

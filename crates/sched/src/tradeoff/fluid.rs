@@ -165,6 +165,12 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         self.common.finishes.ahead(flows, ahead);
     }
 
+    /// Flows whose heads are likely to end in a while, sooner and soon.
+    #[inline]
+    pub(super) fn coming(&self) -> Option<[u32; 3]> {
+        self.common.finishes.coming()
+    }
+
     /// Whether a flow that stands so is backlogged.
     #[inline]
     pub(super) fn has(&self, state: &FluidFlow<M, B::Place>) -> bool {
