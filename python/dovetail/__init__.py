@@ -18,6 +18,7 @@ from . import _native, model, plot
 from ._discipline import Discipline
 from ._errors import (
     ArgumentError,
+    BusyError,
     CaptureError,
     DisciplineError,
     Error,
@@ -35,10 +36,11 @@ __all__ = [
     "ArgumentError",
     "At",
     "AwaitProgress",
-    "Dropped",
+    "BusyError",
     "CaptureError",
     "Discipline",
     "DisciplineError",
+    "Dropped",
     "Empty",
     "Error",
     "Flow",

@@ -13,7 +13,8 @@ class Discipline:
 
     Inherit from this, or write a class with the same methods; `added`, `arrived`, `choose` and `served` are needed.
     Times are whole nanoseconds, `flow` is a flow's number from 0 (that of a removed flow is given again), `cost` is a
-    tuple of the packet's times on the resources. What a method raises ends the run and comes out of it.
+    tuple of the packet's times on the resources. What a method raises ends the run and comes out of it; of a Scheduler
+    it ends the call, and loses no packet.
     """
 
     #: What results call it; the class's name if it has none of its own.

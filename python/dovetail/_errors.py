@@ -1,4 +1,6 @@
-"""What can go wrong. Every exception of this package is an `Error`, and of Python's nearest kind as well."""
+"""What can go wrong. Every exception of this package is an `Error`, and of Python's nearest kind as well. Beside them
+there are Python's own `TypeError` for a missing argument, or for what is no `Flow` or `Served`, and whatever the
+caller's own objects raise."""
 
 from __future__ import annotations
 
@@ -59,6 +61,10 @@ class RunError(Error, RuntimeError):
 
 class DisciplineError(RunError):
     """A discipline written in Python returned what makes no sense."""
+
+
+class BusyError(Error, RuntimeError):
+    """A scheduler was called from within one of its own calls: by a discipline, or by `may_pass`."""
 
 
 class InternalError(Error, RuntimeError):

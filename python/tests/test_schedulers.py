@@ -87,6 +87,17 @@ class Operations(unittest.TestCase):
             scheduler.bypass(0, lambda payload: int("no"))
         self.assertEqual(scheduler.bypass(0, lambda payload: payload == "free").payload, "free")
 
+    def test_very_long_times_count_as_the_longest(self):
+        """As in Rust and in scenarios: a clock that jumps must not keep a packet's end from being told."""
+        scheduler = dovetail.Scheduler("drfq")
+        flow = scheduler.add_flow(time=(1, 2**64 - 1, 0))
+        scheduler.enqueue(0, flow, 100, (2**40, 2**40 + 1))
+        packet = scheduler.next(0)
+        self.assertEqual(packet.charged, (2**40, 2**40))
+        scheduler.progress(0, packet, 0, "finished", used=1)
+        scheduler.progress(0, packet, 1, "finished", used=2**64 - 1)
+        self.assertEqual(packet.charged, (1, 2**40))
+
     def test_matching(self):
         match dovetail.At(17):
             case dovetail.At(time):
@@ -123,6 +134,8 @@ class Mistakes(unittest.TestCase):
                 dovetail.Scheduler("drfq", resources=count)
         with self.assertRaisesRegex(dovetail.ArgumentError, "servers: 0: expected a whole number of servers from 1 "):
             dovetail.Scheduler("drfq", servers=0)
+        with self.assertRaisesRegex(dovetail.ArgumentError, r"time\[0\]: 2: expected a whole number from 0 to 1"):
+            self.scheduler.add_flow(time=(2, 20, 10))
         with self.assertRaisesRegex(dovetail.ArgumentError, "packets: 0: expected a whole number of packets from 1 "):
             self.scheduler.add_flow(packets=0)
 
@@ -164,5 +177,5 @@ class Mistakes(unittest.TestCase):
 
         discipline = Loop()
         scheduler = discipline.scheduler = dovetail.Scheduler(discipline)
-        with self.assertRaisesRegex(dovetail.InternalError, "in the middle of another call"):
+        with self.assertRaisesRegex(dovetail.BusyError, "in the middle of another call"):
             scheduler.add_flow()

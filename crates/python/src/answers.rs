@@ -1,10 +1,12 @@
 //! What a scheduler answers: a packet, or why there is none now.
 
-use std::any::Any;
-
 use dovetail_sched::FlowId;
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+
+use crate::pipeline::AnyTicket;
 
 /// A flow of one scheduler.
 #[pyclass(frozen, eq, hash, module = "dovetail")]
@@ -30,12 +32,13 @@ impl Flow {
 }
 
 /// A packet to put into the first resource now.
-#[pyclass(module = "dovetail")]
+// It need not be cleared of its payload, which is older: whatever refers back to it can be.
+#[pyclass(frozen, module = "dovetail")]
 pub struct Served {
     /// Of which scheduler.
     pub owner: u64,
     /// Its ticket, of so many resources as the scheduler has.
-    pub ticket: Box<dyn Any + Send + Sync>,
+    pub ticket: Box<dyn AnyTicket>,
     /// Its flow.
     #[pyo3(get)]
     pub flow: Py<Flow>,
@@ -45,15 +48,18 @@ pub struct Served {
     /// The caller's own.
     #[pyo3(get)]
     pub payload: Py<PyAny>,
-    /// What the flow is charged for it, in nanoseconds on every resource: estimates, replaced by measurements.
-    pub charged: Vec<u64>,
 }
 
 #[pymethods]
 impl Served {
+    /// What the flow is charged for it, in nanoseconds on every resource: estimates, replaced by measurements.
     #[getter]
     fn charged<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.charged)
+        PyTuple::new(py, self.ticket.charged())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.payload)
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -78,6 +84,10 @@ pub struct Dropped {
 
 #[pymethods]
 impl Dropped {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.payload)
+    }
+
     fn __bool__(&self) -> bool {
         false
     }

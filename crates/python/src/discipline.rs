@@ -7,6 +7,8 @@ use dovetail_experiment::compare::Own;
 use dovetail_sched::queues::Queues;
 use dovetail_sched::{Choice, Discipline, PerFlow, Progress, Scheduler, SpecError, Ticket, Took};
 use dovetail_units::{ResourceVec, Time, Weight};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 
@@ -23,6 +25,11 @@ pub struct Raised {
 }
 
 impl Raised {
+    /// Whether there is anything to raise.
+    pub fn is_any(&self) -> bool {
+        self.any.load(Ordering::Relaxed)
+    }
+
     /// Note this, if it is the first.
     pub fn note(&self, error: PyErr) {
         if let Ok(mut first) = self.error.lock() {
@@ -40,8 +47,8 @@ impl Raised {
     }
 }
 
-/// A discipline's object and its methods.
-struct Methods {
+/// A discipline's methods, bound to its object.
+pub struct Methods {
     name: String,
     added: Py<PyAny>,
     arrived: Py<PyAny>,
@@ -54,10 +61,20 @@ struct Methods {
     removed: Option<Py<PyAny>>,
 }
 
+impl Methods {
+    /// Show all to the garbage collector.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Self { added, arrived, choose, served, progressed, corrected, reweighed, removed, name: _ } = self;
+        [added, arrived, choose, served].into_iter().try_for_each(|method| visit.call(method))?;
+        [progressed, corrected, reweighed, removed].into_iter().try_for_each(|method| visit.call(method))
+    }
+}
+
 /// A discipline of Python.
 #[derive(Clone)]
 pub struct Scripted {
-    methods: Arc<Methods>,
+    /// What is asked.
+    pub methods: Arc<Methods>,
     /// What it raised.
     pub raised: Arc<Raised>,
     /// By index: whether there is such a flow.
@@ -108,7 +125,7 @@ impl Scripted {
 
     /// Ask Python, unless it has raised something before.
     fn ask<T>(&self, question: impl FnOnce(Python<'_>, &Methods) -> PyResult<T>) -> Option<T> {
-        if self.raised.any.load(Ordering::Relaxed) {
+        if self.raised.is_any() {
             return None;
         }
         Python::attach(|py| question(py, &self.methods)).map_err(|error| self.raised.note(error)).ok()

@@ -1,172 +1,96 @@
 //! Any scheduler as an object of Python.
 
-use std::any::Any;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dovetail_sched::{
-    DropReason, FlowConfig, FlowId, Limit, Next, Packet, PerFlow, Progress, Scheduler as Contract, Seen, Shape, Spec,
-    SpecError, Stats, Steering, Ticket, UnknownFlow, build,
-};
-use dovetail_units::{Duration, Part, ResourceVec, Time, Weight};
+use dovetail_sched::{DropReason, FlowId, Limit, Progress, Seen, Shape, Spec, Steering, UnknownFlow};
+use dovetail_units::{Duration, Time, Weight};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::answers::{At, AwaitProgress, Dropped, Empty, Flow, Served};
-use crate::discipline::{Raised, Scripted};
+use crate::discipline::{Methods, Raised, Scripted};
 use crate::error::{Wrong, guarded};
-use crate::values::{limit, part, shown, span, spans, time, weight, whole};
+use crate::payloads::Payloads;
+use crate::pipeline::{Answer, Config, Handed, Origin, Payload, Pipeline};
+use crate::turn::Turn;
+use crate::values::{limit, part, shown, span, spans, text, time, weight, whole};
 
 /// The most resources a pipeline can have.
 const MOST_RESOURCES: u64 = 4;
 
-type Payload = Py<PyAny>;
-
-/// What is set up for a flow.
-struct Config {
-    weight: Weight,
-    weights: Option<Vec<Weight>>,
-    alpha: Option<Part>,
-    class: Option<u16>,
-    limit: Limit,
+/// Which call took a packet out of its queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Next,
+    Bypass,
 }
 
-/// What there is to do now.
-enum Answer {
-    Serve { ticket: Box<dyn Any + Send + Sync>, flow: FlowId, charged: Vec<u64>, size: u32, payload: Payload },
-    Drop { flow: FlowId, size: u32, payload: Payload },
-    At(Time),
-    AwaitProgress,
-    Empty,
+/// What a call works on.
+struct Inner {
+    pipeline: Box<dyn Pipeline>,
+    payloads: Payloads,
+    /// Packets that were taken out of their queues by calls that raised an exception: the next calls give them.
+    kept: VecDeque<(By, Handed<Payload>)>,
+    /// Payloads of flows whose removal raised one.
+    left: Vec<(FlowId, Vec<Payload>)>,
+    /// Those of a discipline of Python, which `pipeline` has as well.
+    methods: Option<Arc<Methods>>,
 }
 
-/// A scheduler of any number of resources.
-trait Any1To4: Send {
-    fn add_flow(&mut self, config: &Config) -> FlowId;
-    fn set_flow(&mut self, now: Time, flow: FlowId, config: &Config) -> Result<(), UnknownFlow>;
-    fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut Vec<Payload>) -> Result<(), UnknownFlow>;
-    fn enqueue(
-        &mut self,
-        now: Time,
-        flow: FlowId,
-        size: u32,
-        cost: &[Duration],
-        payload: Payload,
-    ) -> Result<(), DropReason>;
-    fn next(&mut self, now: Time) -> Answer;
-    fn bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&Payload) -> bool) -> Answer;
-    /// What the ticket says is charged now; `None` if it is none of these.
-    fn progress(&mut self, now: Time, ticket: &mut dyn Any, resource: usize, event: Progress) -> Option<Vec<u64>>;
-    fn left(&mut self, now: Time, flow: FlowId, stayed: Duration);
-    fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError>;
-    fn steering(&self) -> Option<Steering>;
-    fn stats(&self) -> Stats;
-    fn queued(&self, flow: FlowId) -> u32;
-}
-
-/// One of `M`.
-struct Of<const M: usize>(Box<dyn Contract<M, Payload>>);
-
-impl<const M: usize> Of<M> {
-    fn config(config: &Config) -> FlowConfig<M> {
-        let on = config.weights.as_ref().and_then(|weights| weights.clone().try_into().ok());
-        let Config { weight, alpha, class, limit, .. } = *config;
-        FlowConfig { weight, weight_on: on, alpha, class, limit }
+impl Inner {
+    fn next(&mut self, now: Time) -> Answer<Payload> {
+        self.kept.pop_front().map_or_else(|| self.pipeline.next(now), |(_, kept)| Answer::Handed(kept))
     }
 
-    fn answer(next: Next<M, Payload>) -> Answer {
-        match next {
-            Next::Serve(served) => Answer::Serve {
-                flow: served.ticket.flow(),
-                charged: nanos(&served.ticket),
-                ticket: Box::new(served.ticket),
-                size: served.size,
-                payload: served.payload,
-            },
-            Next::Drop { flow, size, payload } => Answer::Drop { flow, size, payload },
-            Next::At(time) => Answer::At(time),
-            Next::AwaitProgress => Answer::AwaitProgress,
-            Next::Empty => Answer::Empty,
+    /// Also what `may_pass` raised.
+    fn bypass(
+        &mut self,
+        now: Time,
+        may_pass: impl Fn(&Py<PyAny>) -> PyResult<bool>,
+    ) -> (Answer<Payload>, PyResult<()>) {
+        let bypassing = self.kept.iter().position(|(by, _)| *by == By::Bypass);
+        if let Some((_, kept)) = bypassing.and_then(|place| self.kept.remove(place)) {
+            return (Answer::Handed(kept), Ok(()));
+        }
+        let Self { pipeline, payloads, .. } = self;
+        let mut raised = Ok(());
+        let mut ask = |payload: &Payload| {
+            let answer = payloads.get(*payload).map_or(Ok(false), &may_pass);
+            answer.unwrap_or_else(|error| {
+                raised = Err(error);
+                false
+            })
+        };
+        (pipeline.bypass(now, &mut ask), raised)
+    }
+
+    /// Keep the packet of this answer, which nobody gets.
+    fn keep(&mut self, by: By, answer: Answer<Payload>) {
+        if let Answer::Handed(handed) = answer {
+            self.kept.push_back((by, handed));
         }
     }
-}
 
-fn nanos<const M: usize>(ticket: &Ticket<M>) -> Vec<u64> {
-    ticket.charged().iter().map(|time| time.as_nanos()).collect()
-}
-
-impl<const M: usize> Any1To4 for Of<M> {
-    fn add_flow(&mut self, config: &Config) -> FlowId {
-        self.0.add_flow(Self::config(config))
-    }
-
-    fn set_flow(&mut self, now: Time, flow: FlowId, config: &Config) -> Result<(), UnknownFlow> {
-        self.0.set_flow(now, flow, Self::config(config))
-    }
-
-    fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut Vec<Payload>) -> Result<(), UnknownFlow> {
-        self.0.remove_flow(now, flow, &mut |payload| dropped.push(payload))
-    }
-
-    fn enqueue(
+    /// Give the packet away with its payload.
+    fn release(
         &mut self,
-        now: Time,
-        flow: FlowId,
-        size: u32,
-        cost: &[Duration],
-        payload: Payload,
-    ) -> Result<(), DropReason> {
-        let cost = ResourceVec(std::array::from_fn(|r| cost.get(r).copied().unwrap_or(Duration::ZERO)));
-        self.0.enqueue(now, Packet { flow, size, cost, payload }).map_err(|refused| refused.reason)
+        py: Python<'_>,
+        Handed { ticket, flow, size, payload }: Handed<Payload>,
+    ) -> Handed<Py<PyAny>> {
+        Handed { ticket, flow, size, payload: self.payloads.take(payload).unwrap_or_else(|| py.None()) }
     }
 
-    fn next(&mut self, now: Time) -> Answer {
-        Self::answer(self.0.next(now))
-    }
-
-    fn bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&Payload) -> bool) -> Answer {
-        Self::answer(self.0.bypass(now, may_pass))
-    }
-
-    fn progress(&mut self, now: Time, ticket: &mut dyn Any, resource: usize, event: Progress) -> Option<Vec<u64>> {
-        let ticket = ticket.downcast_mut::<Ticket<M>>()?;
-        self.0.progress(now, ticket, resource, event);
-        Some(nanos(ticket))
-    }
-
-    fn left(&mut self, now: Time, flow: FlowId, stayed: Duration) {
-        self.0.left(now, flow, stayed);
-    }
-
-    fn steering(&self) -> Option<Steering> {
-        self.0.steering()
-    }
-
-    fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
-        self.0.set(now, parameter, value)
-    }
-
-    fn stats(&self) -> Stats {
-        self.0.stats()
-    }
-
-    fn queued(&self, flow: FlowId) -> u32 {
-        self.0.queued(flow)
-    }
-}
-
-/// Where the discipline comes from.
-enum Origin {
-    Named(Spec, Shape),
-    Scripted(Scripted),
-}
-
-impl Origin {
-    fn build<const M: usize>(&self) -> Result<Box<dyn Any1To4>, SpecError> {
-        Ok(Box::new(Of::<M>(match self {
-            Self::Named(spec, shape) => build(spec, *shape)?,
-            Self::Scripted(scripted) => Box::new(PerFlow::new(scripted.clone())),
-        })))
+    fn answer(&mut self, py: Python<'_>, answer: Answer<Payload>) -> Answer<Py<PyAny>> {
+        match answer {
+            Answer::Handed(handed) => Answer::Handed(self.release(py, handed)),
+            Answer::At(time) => Answer::At(time),
+            Answer::AwaitProgress => Answer::AwaitProgress,
+            Answer::Empty => Answer::Empty,
+        }
     }
 }
 
@@ -179,20 +103,28 @@ pub struct Scheduler {
     #[pyo3(get)]
     resources: usize,
     raised: Arc<Raised>,
-    inner: Mutex<Box<dyn Any1To4>>,
+    turn: Turn,
+    /// Locked by whoever has the turn; none after the garbage collector has cleared it.
+    inner: Mutex<Option<Inner>>,
 }
 
 impl Scheduler {
-    /// Do this with the scheduler, and raise what a discipline of Python raised meanwhile.
-    fn with<T>(&self, work: impl FnOnce(&mut dyn Any1To4) -> T) -> PyResult<T> {
-        // Not `lock`: a discipline's method that calls its own scheduler would wait for itself.
-        let mut inner = self.inner.try_lock().map_err(|_| {
-            Wrong::new("InternalError", format!("{} is in the middle of another call, or one failed", self.name))
-        })?;
-        let result = guarded(|| work(inner.as_mut()))?;
-        drop(inner);
-        self.raised.raise()?;
-        Ok(result)
+    fn inner(&self) -> MutexGuard<'_, Option<Inner>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Do this with the scheduler, and raise what a discipline of Python raised meanwhile. Nothing of Python is made or
+    /// dropped in it, which could call the scheduler.
+    fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&mut Inner) -> T) -> PyResult<T> {
+        let turn = self.turn.take(py, &self.name)?;
+        let result = match self.inner().as_mut() {
+            Some(inner) => guarded(|| work(inner)),
+            None => Err(Wrong::new("InternalError", "the garbage collector has cleared this scheduler")),
+        };
+        let raised = self.raised.raise();
+        drop(turn);
+        raised?;
+        Ok(result?)
     }
 
     fn id(&self, flow: &Flow) -> Result<FlowId, Wrong> {
@@ -224,16 +156,18 @@ impl Scheduler {
         Ok(Config { weight, weights: weights.map(each).transpose()?, alpha, class, limit })
     }
 
-    fn answer(&self, py: Python<'_>, answer: Answer) -> PyResult<Py<PyAny>> {
+    fn handed(&self, py: Python<'_>, handed: Handed<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        let Handed { ticket, flow, size, payload } = handed;
+        let flow = Py::new(py, Flow { owner: self.number, id: flow })?;
+        Ok(match ticket {
+            Some(ticket) => Py::new(py, Served { owner: self.number, ticket, flow, size, payload })?.into_any(),
+            None => Py::new(py, Dropped { flow, size, payload })?.into_any(),
+        })
+    }
+
+    fn answer(&self, py: Python<'_>, answer: Answer<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         Ok(match answer {
-            Answer::Serve { ticket, flow, charged, size, payload } => {
-                let flow = Py::new(py, Flow { owner: self.number, id: flow })?;
-                Py::new(py, Served { owner: self.number, ticket, flow, size, payload, charged })?.into_any()
-            }
-            Answer::Drop { flow, size, payload } => {
-                let flow = Py::new(py, Flow { owner: self.number, id: flow })?;
-                Py::new(py, Dropped { flow, size, payload })?.into_any()
-            }
+            Answer::Handed(handed) => self.handed(py, handed)?,
             Answer::At(time) => Py::new(py, At { time: time.as_nanos() })?.into_any(),
             Answer::AwaitProgress => Py::new(py, AwaitProgress)?.into_any(),
             Answer::Empty => Py::new(py, Empty)?.into_any(),
@@ -265,15 +199,15 @@ impl Scheduler {
                 (Origin::Scripted(scripted), name, raised)
             }
         };
-        let inner = match resources {
-            1 => origin.build::<1>(),
-            2 => origin.build::<2>(),
-            3 => origin.build::<3>(),
-            _ => origin.build::<4>(),
+        let inner = Inner {
+            pipeline: origin.build(resources).map_err(Wrong::from)?,
+            payloads: Payloads::default(),
+            kept: VecDeque::new(),
+            left: Vec::new(),
+            methods: origin.methods(),
         };
-        let inner = Mutex::new(inner.map_err(Wrong::from)?);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { number, name, resources: resources as usize, raised, inner })
+        let (number, inner) = (NUMBER.fetch_add(1, Ordering::Relaxed), Mutex::new(Some(inner)));
+        Ok(Self { number, name, resources: resources as usize, raised, turn: Turn::default(), inner })
     }
 
     /// Set up a flow. Weights are kept to a thousandth.
@@ -283,6 +217,7 @@ impl Scheduler {
     #[allow(clippy::too_many_arguments, reason = "Python has them by name")]
     fn add_flow(
         &self,
+        py: Python<'_>,
         weight: Option<&Bound<'_, PyAny>>,
         weights: Option<&Bound<'_, PyAny>>,
         alpha: Option<&Bound<'_, PyAny>>,
@@ -291,8 +226,16 @@ impl Scheduler {
         bytes: Option<&Bound<'_, PyAny>>,
         time: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Flow> {
-        let config = self.config(weight, weights, alpha, class_number, limit(packets, bytes, time)?)?;
-        let id = self.with(|inner| inner.add_flow(&config))?;
+        let limit = limit(packets, bytes, time, self.resources)?;
+        let config = self.config(weight, weights, alpha, class_number, limit)?;
+        let id = self.with(py, |inner| {
+            let id = inner.pipeline.add_flow(&config);
+            // Nobody would know the flow's id.
+            if self.raised.is_any() {
+                inner.pipeline.remove_flow(Time::ZERO, id, &mut |_| ()).ok();
+            }
+            id
+        })?;
         Ok(Flow { owner: self.number, id })
     }
 
@@ -302,6 +245,7 @@ impl Scheduler {
     #[allow(clippy::too_many_arguments, reason = "Python has them by name")]
     fn set_flow(
         &self,
+        py: Python<'_>,
         now: &Bound<'_, PyAny>,
         flow: &Flow,
         weight: Option<&Bound<'_, PyAny>>,
@@ -312,17 +256,32 @@ impl Scheduler {
         bytes: Option<&Bound<'_, PyAny>>,
         time: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let config = self.config(weight, weights, alpha, class_number, limit(packets, bytes, time)?)?;
+        let limit = limit(packets, bytes, time, self.resources)?;
+        let config = self.config(weight, weights, alpha, class_number, limit)?;
         let (now, id) = (self::time(now, "now")?, self.id(flow)?);
-        Ok(self.with(|inner| inner.set_flow(now, id, &config))?.map_err(Wrong::from)?)
+        Ok(self.with(py, |inner| inner.pipeline.set_flow(now, id, &config))?.map_err(Wrong::from)?)
     }
 
     /// Tear a flow down; returns the payloads of its waiting packets in order.
-    fn remove_flow(&self, now: &Bound<'_, PyAny>, flow: &Flow) -> PyResult<Vec<Py<PyAny>>> {
+    fn remove_flow(&self, py: Python<'_>, now: &Bound<'_, PyAny>, flow: &Flow) -> PyResult<Vec<Py<PyAny>>> {
         let (now, id) = (time(now, "now")?, self.id(flow)?);
-        let mut dropped = Vec::new();
-        self.with(|inner| inner.remove_flow(now, id, &mut dropped))?.map_err(Wrong::from)?;
-        Ok(dropped)
+        let payloads = self.with(py, |inner| {
+            let before = inner.left.iter().position(|(flow, _)| *flow == id);
+            let dropped = match before {
+                Some(place) => inner.left.swap_remove(place).1,
+                None => {
+                    let mut dropped = Vec::new();
+                    inner.pipeline.remove_flow(now, id, &mut |payload| dropped.push(payload))?;
+                    dropped
+                }
+            };
+            if self.raised.is_any() {
+                inner.left.push((id, dropped));
+                return Ok(Vec::new());
+            }
+            Ok(dropped.into_iter().filter_map(|payload| inner.payloads.take(payload)).collect())
+        })?;
+        Ok(payloads.map_err(|unknown: UnknownFlow| Wrong::from(unknown))?)
     }
 
     /// Admit a packet to its flow's queue (None), or say why not.
@@ -340,7 +299,12 @@ impl Scheduler {
         let size = whole(size, "size", "bytes", 0..=u64::from(u32::MAX))? as u32;
         let cost = spans(cost, "cost", self.resources)?;
         let payload = payload.unwrap_or_else(|| py.None());
-        let result = self.with(|inner| inner.enqueue(now, id, size, &cost, payload))?;
+        // What is refused goes once the turn is over.
+        let (result, _refused) = self.with(py, |inner| {
+            let Some(number) = inner.payloads.put(payload) else { return (Err(DropReason::QueuePackets), None) };
+            let result = inner.pipeline.enqueue(now, id, size, &cost, number);
+            (result, result.err().and_then(|_| inner.payloads.take(number)))
+        })?;
         match result {
             Ok(()) => Ok(None),
             Err(DropReason::UnknownFlow) => Err(Wrong::from(UnknownFlow).into()),
@@ -351,7 +315,14 @@ impl Scheduler {
     /// What to put into the first resource now: a Served; or Dropped, At, AwaitProgress or Empty, which are false.
     fn next(&self, py: Python<'_>, now: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let now = time(now, "now")?;
-        let answer = self.with(|inner| inner.next(now))?;
+        let answer = self.with(py, |inner| {
+            let answer = inner.next(now);
+            if self.raised.is_any() {
+                inner.keep(By::Next, answer);
+                return Answer::AwaitProgress;
+            }
+            inner.answer(py, answer)
+        })?;
         self.answer(py, answer)
     }
 
@@ -363,32 +334,35 @@ impl Scheduler {
         most: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
         let (now, most) = (time(now, "now")?, whole(most, "most", "packets", 0..=u64::from(u32::MAX))?);
-        let served = PyList::empty(py);
-        for _ in 0..most {
-            match self.with(|inner| inner.next(now))? {
-                answer @ (Answer::Serve { .. } | Answer::Drop { .. }) => served.append(self.answer(py, answer)?)?,
-                _ => break,
+        let handed = self.with(py, |inner| {
+            let mut handed = Vec::new();
+            while handed.len() < most as usize && !self.raised.is_any() {
+                let Answer::Handed(packet) = inner.next(now) else { break };
+                handed.push(packet);
             }
-        }
-        Ok(served)
+            if self.raised.is_any() {
+                handed.drain(..).rev().for_each(|packet| inner.kept.push_front((By::Next, packet)));
+            }
+            handed.into_iter().map(|packet| inner.release(py, packet)).collect::<Vec<_>>()
+        })?;
+        let list = PyList::empty(py);
+        handed.into_iter().try_for_each(|packet| list.append(self.handed(py, packet)?))?;
+        Ok(list)
     }
 
     /// What may go past the first resource while that is busy: answers as those of `next`.
     fn bypass(&self, py: Python<'_>, now: &Bound<'_, PyAny>, may_pass: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let now = time(now, "now")?;
-        let mut raised = None;
-        let mut ask = |payload: &Payload| match may_pass.call1((payload.bind(py),)).and_then(|yes| yes.is_truthy()) {
-            Ok(yes) => yes,
-            Err(error) => {
-                raised.get_or_insert(error);
-                false
+        let may_pass = |payload: &Py<PyAny>| may_pass.call1((payload.bind(py),)).and_then(|yes| yes.is_truthy());
+        let answer = self.with(py, |inner| {
+            let (answer, raised) = inner.bypass(now, may_pass);
+            if raised.is_err() || self.raised.is_any() {
+                inner.keep(By::Bypass, answer);
+                return raised.map(|()| Answer::AwaitProgress);
             }
-        };
-        let answer = self.with(|inner| inner.bypass(now, &mut ask))?;
-        match raised {
-            Some(error) => Err(error),
-            None => self.answer(py, answer),
-        }
+            Ok(inner.answer(py, answer))
+        })?;
+        self.answer(py, answer?)
     }
 
     /// Tell what became of a packet on a resource: it was "started", "finished" after `used` nanoseconds, or
@@ -396,8 +370,9 @@ impl Scheduler {
     #[pyo3(signature = (now, served, resource, event, used=None))]
     fn progress(
         &self,
+        py: Python<'_>,
         now: &Bound<'_, PyAny>,
-        served: &Bound<'_, Served>,
+        served: &Served,
         resource: &Bound<'_, PyAny>,
         event: &Bound<'_, PyAny>,
         used: Option<&Bound<'_, PyAny>>,
@@ -420,26 +395,22 @@ impl Scheduler {
                 return Err(Wrong::argument(message).about(&found).into());
             }
         };
-        let mut served = served.try_borrow_mut()?;
         if served.owner != self.number {
             return Err(Wrong::argument("served: it is a packet of another scheduler").into());
         }
-        let ticket = served.ticket.as_mut();
-        let charged = self.with(|inner| inner.progress(now, ticket, resource, event))?;
-        served.charged = charged.unwrap_or_default();
-        Ok(())
+        self.with(py, |inner| inner.pipeline.progress(now, served.ticket.as_ref(), resource, event))
     }
 
     /// A packet of this flow has left the last resource, so long after it came.
-    fn left(&self, now: &Bound<'_, PyAny>, flow: &Flow, stayed: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn left(&self, py: Python<'_>, now: &Bound<'_, PyAny>, flow: &Flow, stayed: &Bound<'_, PyAny>) -> PyResult<()> {
         let (now, id) = (time(now, "now")?, self.id(flow)?);
         let stayed = whole(stayed, "stayed", "nanoseconds", 0..=u64::MAX).map(Duration::from_nanos)?;
-        self.with(|inner| inner.left(now, id, stayed))
+        self.with(py, |inner| inner.pipeline.left(now, id, stayed))
     }
 
     /// What an alpha that adjusts itself has come to; None if none does.
     fn steering<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(Steering { alpha, seen, is_out_of_reach }) = self.with(|inner| inner.steering())? else {
+        let Some(Steering { alpha, seen, is_out_of_reach }) = self.with(py, |inner| inner.pipeline.steering())? else {
             return Ok(None);
         };
         let state = PyDict::new(py);
@@ -460,14 +431,20 @@ impl Scheduler {
     }
 
     /// Change a parameter while running.
-    fn set(&self, now: &Bound<'_, PyAny>, parameter: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (now, value) = (time(now, "now")?, value.str()?.to_string());
-        Ok(self.with(|inner| inner.set(now, parameter, &value))?.map_err(Wrong::from)?)
+    fn set(
+        &self,
+        py: Python<'_>,
+        now: &Bound<'_, PyAny>,
+        parameter: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (now, parameter, value) = (time(now, "now")?, text(parameter, "parameter")?, value.str()?.to_string());
+        Ok(self.with(py, |inner| inner.pipeline.set(now, &parameter, &value))?.map_err(Wrong::from)?)
     }
 
     /// The books: offered = admitted + refused, admitted = served + dropped + queued.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.with(|inner| inner.stats())?;
+        let stats = self.with(py, |inner| inner.pipeline.stats())?;
         let refused = PyDict::new(py);
         for (reason, count) in DropReason::ALL.iter().zip(stats.refused) {
             refused.set_item(reason.name(), count)?;
@@ -484,11 +461,25 @@ impl Scheduler {
     }
 
     /// Packets of this flow that wait; 0 for an unknown one.
-    fn queued(&self, flow: &Flow) -> PyResult<u32> {
-        self.id(flow).map_or(Ok(0), |id| self.with(|inner| inner.queued(id)))
+    fn queued(&self, py: Python<'_>, flow: &Flow) -> PyResult<u32> {
+        self.id(flow).map_or(Ok(0), |id| self.with(py, |inner| inner.pipeline.queued(id)))
     }
 
     fn __repr__(&self) -> String {
         format!("<dovetail.Scheduler {} of {} resources>", self.name, self.resources)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // In the middle of a call it is no garbage, nor is what it does not show then.
+        let Ok(inner) = self.inner.try_lock() else { return Ok(()) };
+        let Some(inner) = &*inner else { return Ok(()) };
+        inner.methods.iter().try_for_each(|methods| methods.traverse(&visit))?;
+        inner.payloads.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        let inner = self.inner.try_lock().ok().and_then(|mut inner| inner.take());
+        // No longer locked: what goes may call this.
+        drop(inner);
     }
 }

@@ -2,8 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use dovetail_sched::{LONGEST_TIME, Limit, TimeLimit};
+use dovetail_sched::{Limit, TimeLimit};
 use dovetail_units::{Bytes, Duration, Part, Time, Weight};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use toml::{Table, Value};
@@ -39,9 +40,9 @@ pub fn time(value: &Bound<'_, PyAny>, name: &str) -> Result<Time, Wrong> {
     whole(value, name, "nanoseconds", 0..=u64::MAX).map(Time::from_nanos)
 }
 
-/// A span of time.
+/// A span of time. Processing times beyond what schedulers tell apart are theirs to shorten, as everywhere.
 pub fn span(value: &Bound<'_, PyAny>, name: &str) -> Result<Duration, Wrong> {
-    whole(value, name, "nanoseconds", 0..=LONGEST_TIME.as_nanos()).map(Duration::from_nanos)
+    whole(value, name, "nanoseconds", 0..=u64::MAX).map(Duration::from_nanos)
 }
 
 /// Processing times, one for each of so many resources.
@@ -57,6 +58,26 @@ pub fn spans(value: &Bound<'_, PyAny>, name: &str, resources: usize) -> Result<V
         return Err(wrong());
     }
     times.iter().enumerate().map(|(k, one)| span(one, &format!("{name}[{k}]"))).collect()
+}
+
+/// What Python's own conversions make of it. What the value itself raises meanwhile is raised.
+pub fn given<'a, 'py, T: FromPyObject<'a, 'py, Error = PyErr>>(
+    value: &'a Bound<'py, PyAny>,
+    name: &str,
+    expected: &str,
+) -> PyResult<T> {
+    value.extract().map_err(|error: PyErr| {
+        let py = value.py();
+        let is_refused = error.is_instance_of::<PyTypeError>(py)
+            || error.is_instance_of::<PyValueError>(py)
+            || error.is_instance_of::<PyOverflowError>(py);
+        if is_refused { unlike(value, name, expected).into() } else { error }
+    })
+}
+
+/// A text, which can be written as UTF-8.
+pub fn text(value: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
+    given(value, name, "a text")
 }
 
 /// A weight.
@@ -88,21 +109,22 @@ pub fn limit(
     packets: Option<&Bound<'_, PyAny>>,
     bytes: Option<&Bound<'_, PyAny>>,
     time: Option<&Bound<'_, PyAny>>,
+    resources: usize,
 ) -> Result<Limit, Wrong> {
     let packets = packets.map(|most| whole(most, "packets", "packets", 1..=u64::from(u32::MAX))).transpose()?;
     let bytes = bytes.map(|most| whole(most, "bytes", "bytes", 1..=u64::MAX)).transpose()?;
-    let time = time.map(time_limit).transpose()?;
+    let time = time.map(|time| time_limit(time, resources)).transpose()?;
     Ok(Limit { packets: packets.map(|most| most as u32), bytes: bytes.map(Bytes), time })
 }
 
-fn time_limit(value: &Bound<'_, PyAny>) -> Result<TimeLimit, Wrong> {
+fn time_limit(value: &Bound<'_, PyAny>, resources: usize) -> Result<TimeLimit, Wrong> {
     let parts: Option<Vec<Bound<'_, PyAny>>> = value.extract().ok();
     let Some([resource, upper, lower]) = parts.as_deref() else {
         let found = shown(value);
         let expected = "expected (resource, upper, lower), the two in nanoseconds";
         return Err(Wrong::argument(format!("time: {found}: {expected}")).about(&found));
     };
-    let resource = whole(resource, "time[0]", "", 0..=3)? as usize;
+    let resource = whole(resource, "time[0]", "", 0..=resources as u64 - 1)? as usize;
     Ok(TimeLimit { resource, upper: span(upper, "time[1]")?, lower: span(lower, "time[2]")? })
 }
 
