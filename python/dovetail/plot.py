@@ -141,7 +141,12 @@ def frontier(results: Mapping[float, Result], group: str | None = None, axes: Ax
     points = []
     for alpha, result in sorted(results.items()):
         run = result.runs[0]
-        of = run if group is None else next(one for one in run.groups if one.group == group)
+        of = run if group is None else next((one for one in run.groups if one.group == group), None)
+        if of is None:
+            from . import ArgumentError
+
+            known = ", ".join(repr(one.group) for one in run.groups)
+            raise ArgumentError(f"there is no group {group!r}; there are {known}", text=str(group))
         if of.latency_s is not None:
             points.append((1e3 * of.latency_s.p99, sum(one.throughput_bps for one in run.groups) / 1e6, alpha))
     axes.plot([x for x, _, _ in points], [y for _, y, _ in points], marker="o")

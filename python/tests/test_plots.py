@@ -57,6 +57,8 @@ class Pictures(unittest.TestCase):
         self.assertEqual([text.get_text() for text in axes.texts], ["0.5", "1"])
         run = results[1].runs[0]
         self.assertAlmostEqual(axes.lines[0].get_ydata()[1] * 1e6, sum(group.throughput_bps for group in run.groups))
+        with self.assertRaisesRegex(dovetail.ArgumentError, "there is no group 'lite'; there are 'light', 'heavy'"):
+            plot.frontier(results, "lite")
 
     def test_service_curves(self):
         from dovetail import plot

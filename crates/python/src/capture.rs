@@ -15,10 +15,12 @@ use pyo3::prelude::*;
 use crate::background::in_background;
 use crate::error::Wrong;
 use crate::table::{Table, Texts, text};
+use crate::values::given;
 
 /// The packets of a capture: a row each, and what could not be read of it in words, if anything.
 #[pyfunction]
-pub fn packets(py: Python<'_>, capture: PathBuf) -> PyResult<(Table, Option<String>)> {
+pub fn packets(py: Python<'_>, capture: &Bound<'_, PyAny>) -> PyResult<(Table, Option<String>)> {
+    let capture: PathBuf = given(capture, "capture", "a path")?;
     in_background(py, None, |_| {
         let mut reader = open_capture(&capture).map_err(|error| {
             let place = capture.display().to_string();

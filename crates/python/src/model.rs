@@ -8,18 +8,40 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{Wrong, guarded};
+use crate::values::{given, text, whole};
 
 /// Do this, and raise what goes wrong.
 fn solved<T>(work: impl FnOnce() -> Result<T, ModelError>) -> PyResult<T> {
     Ok(guarded(work)?.map_err(Wrong::from)?)
 }
 
-fn ties(name: &str) -> Result<Ties, Wrong> {
-    match name {
+fn ties(name: Option<&Bound<'_, PyAny>>) -> PyResult<Ties> {
+    match name.map_or(Ok("rotate".to_string()), |name| text(name, "ties"))?.as_str() {
         "rotate" => Ok(Ties::Rotate),
         "split" => Ok(Ties::Split),
-        other => Err(Wrong::argument(format!("ties: {other:?}: expected \"rotate\" or \"split\"")).about(other)),
+        other => Err(Wrong::argument(format!("ties: {other:?}: expected \"rotate\" or \"split\"")).about(other).into()),
     }
+}
+
+fn number(value: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
+    given(value, name, "a number")
+}
+
+fn numbers(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<f64>> {
+    given(value, name, "a list of numbers")
+}
+
+/// Processing times by flow, and weights.
+type Flows = (Vec<Vec<f64>>, Option<Vec<f64>>);
+
+fn flows(times_s: &Bound<'_, PyAny>, weights: Option<&Bound<'_, PyAny>>) -> PyResult<Flows> {
+    let times_s = given(times_s, "times_s", "a list of numbers for each flow")?;
+    Ok((times_s, weights.map(|weights| numbers(weights, "weights")).transpose()?))
+}
+
+/// How many resources or flows.
+fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
+    Ok(whole(value, name, name, 0..=u64::from(u32::MAX))? as usize)
 }
 
 fn heads(times_s: &[Vec<f64>], weights: Option<&[f64]>) -> Result<Vec<Head>, ModelError> {
@@ -40,20 +62,26 @@ fn shares<'py>(py: Python<'py>, allocation: Allocation) -> PyResult<Bound<'py, P
 
 #[pyfunction]
 #[pyo3(signature = (times_s, weights=None))]
-fn drgps<'py>(py: Python<'py>, times_s: Vec<Vec<f64>>, weights: Option<Vec<f64>>) -> PyResult<Bound<'py, PyDict>> {
+fn drgps<'py>(
+    py: Python<'py>,
+    times_s: &Bound<'py, PyAny>,
+    weights: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (times_s, weights) = flows(times_s, weights)?;
     shares(py, solved(|| fair::allocate(&heads(&times_s, weights.as_deref())?))?)
 }
 
 #[pyfunction]
-#[pyo3(signature = (times_s, alpha, weights=None, ties="rotate"))]
+#[pyo3(signature = (times_s, alpha, weights=None, ties=None))]
 fn tradeoff<'py>(
     py: Python<'py>,
-    times_s: Vec<Vec<f64>>,
-    alpha: f64,
-    weights: Option<Vec<f64>>,
-    ties: &str,
+    times_s: &Bound<'py, PyAny>,
+    alpha: &Bound<'py, PyAny>,
+    weights: Option<&Bound<'py, PyAny>>,
+    ties: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let ties = self::ties(ties)?;
+    let (times_s, weights) = flows(times_s, weights)?;
+    let (alpha, ties) = (number(alpha, "alpha")?, self::ties(ties)?);
     shares(py, solved(|| Tradeoff::new(alpha, ties)?.allocate(&heads(&times_s, weights.as_deref())?))?)
 }
 
@@ -82,14 +110,17 @@ fn schedule(
 }
 
 #[pyfunction]
-#[pyo3(signature = (flows, alpha=None, weights=None, ties="rotate"))]
+#[pyo3(signature = (flows, alpha=None, weights=None, ties=None))]
 fn fluid_schedule<'py>(
     py: Python<'py>,
-    flows: Vec<FlowOfPackets>,
-    alpha: Option<f64>,
-    weights: Option<Vec<f64>>,
-    ties: &str,
+    flows: &Bound<'py, PyAny>,
+    alpha: Option<&Bound<'py, PyAny>>,
+    weights: Option<&Bound<'py, PyAny>>,
+    ties: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let flows: Vec<FlowOfPackets> = given(flows, "flows", "a list of (arrival, [times]) for each flow")?;
+    let alpha = alpha.map(|alpha| number(alpha, "alpha")).transpose()?;
+    let weights = weights.map(|weights| numbers(weights, "weights")).transpose()?;
     let ties = self::ties(ties)?;
     let outcome = py.detach(|| guarded(|| schedule(&flows, alpha, weights.as_deref(), ties)));
     let outcome = outcome?.map_err(Wrong::from)?;
@@ -114,9 +145,12 @@ type Visit = (usize, Option<f64>);
 #[pyfunction]
 fn proportional<'py>(
     py: Python<'py>,
-    resources: Vec<(String, f64)>,
-    flows: Vec<(f64, Vec<Visit>)>,
+    resources: &Bound<'py, PyAny>,
+    flows: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let resources: Vec<(String, f64)> = given(resources, "resources", "a list of (\"cpu\" or \"link\", capacity)")?;
+    let flows: Vec<(f64, Vec<Visit>)> =
+        given(flows, "flows", "a list of (weight, [(number of a resource, density or None)])")?;
     let mut network = Network::new();
     for (kind, capacity) in &resources {
         match kind.as_str() {
@@ -142,7 +176,16 @@ fn proportional<'py>(
 }
 
 /// Numbers that are none below 0.
-fn amounts(name: &str, mut values: Vec<f64>) -> Result<Vec<f64>, Wrong> {
+fn amounts(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<f64>> {
+    Ok(checked(name, numbers(given, name)?)?)
+}
+
+/// A number not below 0.
+fn amount(given: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
+    Ok(checked(name, vec![number(given, name)?])?[0])
+}
+
+fn checked(name: &str, mut values: Vec<f64>) -> Result<Vec<f64>, Wrong> {
     if values.is_empty() {
         return Err(Wrong::argument(format!("{name}: empty: expected at least one number")));
     }
@@ -155,46 +198,50 @@ fn amounts(name: &str, mut values: Vec<f64>) -> Result<Vec<f64>, Wrong> {
 }
 
 #[pyfunction]
-fn jain(shares: Vec<f64>) -> PyResult<f64> {
-    Ok(record::jain(&amounts("shares", shares)?))
+fn jain(shares: &Bound<'_, PyAny>) -> PyResult<f64> {
+    Ok(record::jain(&amounts(shares, "shares")?))
 }
 
 #[pyfunction]
-fn gini(shares: Vec<f64>) -> PyResult<f64> {
-    Ok(record::gini(&amounts("shares", shares)?))
+fn gini(shares: &Bound<'_, PyAny>) -> PyResult<f64> {
+    Ok(record::gini(&amounts(shares, "shares")?))
 }
 
 #[pyfunction]
-fn makespan_lower_bound_s(total_times_s: Vec<f64>) -> PyResult<f64> {
-    Ok(bounds::makespan_lower_bound_s(&amounts("total_times_s", total_times_s)?))
+fn makespan_lower_bound_s(total_times_s: &Bound<'_, PyAny>) -> PyResult<f64> {
+    Ok(bounds::makespan_lower_bound_s(&amounts(total_times_s, "total_times_s")?))
 }
 
 #[pyfunction]
-fn work_conserving_makespan_s(resources: usize, optimum_s: f64) -> PyResult<f64> {
-    Ok(bounds::work_conserving_makespan_s(resources, amounts("optimum_s", vec![optimum_s])?[0]))
+fn work_conserving_makespan_s(resources: &Bound<'_, PyAny>, optimum_s: &Bound<'_, PyAny>) -> PyResult<f64> {
+    Ok(bounds::work_conserving_makespan_s(count(resources, "resources")?, amount(optimum_s, "optimum_s")?))
 }
 
 #[pyfunction]
-fn tracking_makespan_s(fluid_makespan_s: f64, flows: usize, longest_s: f64) -> PyResult<f64> {
-    amounts("fluid_makespan_s", vec![fluid_makespan_s])?;
-    amounts("longest_s", vec![longest_s])?;
-    Ok(bounds::tracking_makespan_s(fluid_makespan_s, flows, longest_s))
+fn tracking_makespan_s(
+    fluid_makespan_s: &Bound<'_, PyAny>,
+    flows: &Bound<'_, PyAny>,
+    longest_s: &Bound<'_, PyAny>,
+) -> PyResult<f64> {
+    let fluid_makespan_s = amount(fluid_makespan_s, "fluid_makespan_s")?;
+    Ok(bounds::tracking_makespan_s(fluid_makespan_s, count(flows, "flows")?, amount(longest_s, "longest_s")?))
 }
 
 #[pyfunction]
-fn drfq_relative_fairness_s(weights: [f64; 2], longest_s: [f64; 2]) -> PyResult<f64> {
+fn drfq_relative_fairness_s(weights: &Bound<'_, PyAny>, longest_s: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let weights: [f64; 2] = given(weights, "weights", "two numbers above 0")?;
     if weights.iter().any(|weight| !(weight.is_finite() && *weight > 0.0)) {
         return Err(Wrong::argument(format!("weights: {weights:?}: expected two numbers above 0")).into());
     }
-    amounts("longest_s", longest_s.to_vec())?;
+    let longest_s: [f64; 2] = given(longest_s, "longest_s", "two numbers from 0")?;
+    checked("longest_s", longest_s.to_vec())?;
     let flow = |k: usize| bounds::DrfqFlow { weight: weights[k], longest_dominant_s: longest_s[k] };
     Ok(bounds::drfq_relative_fairness_s(flow(0), flow(1)))
 }
 
 #[pyfunction]
-fn mr3_relative_fairness_s(resources: usize, longest_s: f64) -> PyResult<f64> {
-    amounts("longest_s", vec![longest_s])?;
-    Ok(bounds::mr3_relative_fairness_s(resources, longest_s))
+fn mr3_relative_fairness_s(resources: &Bound<'_, PyAny>, longest_s: &Bound<'_, PyAny>) -> PyResult<f64> {
+    Ok(bounds::mr3_relative_fairness_s(count(resources, "resources")?, amount(longest_s, "longest_s")?))
 }
 
 /// `dovetail.model`.

@@ -22,7 +22,7 @@ use crate::background::{Watch, in_background, threads};
 use crate::discipline::Scripted;
 use crate::error::{Wrong, guarded};
 use crate::table::{Table, Wanted};
-use crate::values::{shown, toml_table, toml_value, whole};
+use crate::values::{given, shown, text, toml_table, toml_value, whole};
 
 /// What is to run: `Text` has the name that messages call it.
 pub enum Given {
@@ -148,13 +148,13 @@ pub fn run(
     scenario: &Bound<'_, PyAny>,
     overrides: &Bound<'_, PyDict>,
     schedulers: Option<&Bound<'_, PyAny>>,
-    profile: Option<String>,
+    profile: Option<&Bound<'_, PyAny>>,
     threads: Option<&Bound<'_, PyAny>>,
     packets: &Bound<'_, PyAny>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Runs> {
     let (given, overrides) = (Given::new(scenario, "scenario")?, self::overrides(overrides)?);
-    let threads = thread_count(threads, "threads")?;
+    let (profile, threads) = (if_text(profile, "profile")?, thread_count(threads, "threads")?);
     let packets = whole(packets, "packets", "packets", 0..=1 << 40)? as usize;
     let schedulers = schedulers.map(compared).transpose()?;
     // Read first, by itself: what follows depends on what it is.
@@ -167,6 +167,11 @@ pub fn run(
         }
         Opened::Network(scenario) => of_network(py, scenario, schedulers, threads, progress),
     }
+}
+
+/// A text that may be left out.
+fn if_text(given: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<Option<String>> {
+    given.map(|given| text(given, name)).transpose()
 }
 
 /// How many runs at the same time, by the argument of this name.
@@ -281,17 +286,19 @@ pub fn advise(
     py: Python<'_>,
     scenario: &Bound<'_, PyAny>,
     overrides: &Bound<'_, PyDict>,
-    today: &str,
-    target: Vec<String>,
-    protect: Option<(String, String)>,
-    profile: Option<String>,
+    today: &Bound<'_, PyAny>,
+    target: &Bound<'_, PyAny>,
+    protect: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
+    profile: Option<&Bound<'_, PyAny>>,
     threads: Option<&Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String)> {
     let (given, overrides) = (Given::new(scenario, "scenario")?, self::overrides(overrides)?);
-    let today: Spec = today.parse().map_err(Wrong::from)?;
-    let goals = goals(&target, protect)?;
-    let threads = thread_count(threads, "threads")?;
+    let today: Spec = text(today, "today")?.parse().map_err(Wrong::from)?;
+    let target: Vec<String> = self::given(target, "target", "a text such as \"cpu 95 %\", or a list of such")?;
+    let protect = protect.map(|(group, time)| Ok::<_, PyErr>((text(&group, "protect")?, text(&time, "p99")?)));
+    let goals = goals(&target, protect.transpose()?)?;
+    let (profile, threads) = (if_text(profile, "profile")?, thread_count(threads, "threads")?);
     in_background(py, progress, |watch: &Watch<'_>| {
         let progress = |packets| watch.done(packets);
         let written = |error: serde_json::Error| Wrong::new("RunError", error);
@@ -328,12 +335,15 @@ fn goals(target: &[String], protect: Option<(String, String)>) -> Result<Vec<Goa
 #[pyfunction]
 pub fn reproduce(
     py: Python<'_>,
-    ids: Vec<String>,
-    capture: Option<PathBuf>,
-    load: Option<f64>,
+    ids: &Bound<'_, PyAny>,
+    capture: Option<&Bound<'_, PyAny>>,
+    load: Option<&Bound<'_, PyAny>>,
     threads: Option<&Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Vec<(String, String)>)> {
+    let ids: Vec<String> = given(ids, "ids", "texts")?;
+    let capture: Option<PathBuf> = capture.map(|capture| given(capture, "capture", "a path")).transpose()?;
+    let load: Option<f64> = load.map(|load| given(load, "load", "a number above 0")).transpose()?;
     if let Some(load) = load.filter(|load| !(load.is_finite() && *load > 0.0)) {
         return Err(Wrong::argument(format!("load: {load}: expected a number above 0"))
             .about(&load.to_string())
@@ -357,7 +367,9 @@ pub fn reproduce(
 
 /// The document of `dovetail schedulers --json`.
 #[pyfunction]
-pub fn schedulers(name: Option<&str>) -> PyResult<String> {
-    let document = guarded(|| family::document(name))?.map_err(|error| Wrong::of_input("SchedulerError", &error))?;
+pub fn schedulers(name: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
+    let name = if_text(name, "name")?;
+    let document =
+        guarded(|| family::document(name.as_deref()))?.map_err(|error| Wrong::of_input("SchedulerError", &error))?;
     Ok(serde_json::to_string_pretty(&document).map_err(|error| Wrong::new("InternalError", error))?)
 }

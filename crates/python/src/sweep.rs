@@ -11,6 +11,7 @@ use crate::background::{Watch, in_background};
 use crate::error::{Wrong, guarded};
 use crate::run::{Given, thread_count};
 use crate::table::{Table, Wanted};
+use crate::values::given;
 
 /// The plan of a sweep that was read.
 #[pyclass(frozen, module = "dovetail._native")]
@@ -94,7 +95,8 @@ impl Sweep {
 #[pymethods]
 impl Sweep {
     #[new]
-    fn new(py: Python<'_>, plan: &Plan, out: PathBuf, jobs: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+    fn new(py: Python<'_>, plan: &Plan, out: &Bound<'_, PyAny>, jobs: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let out: PathBuf = given(out, "out", "a path")?;
         let jobs = thread_count(jobs, "jobs")?;
         in_background(py, None, |watch: &Watch<'_>| {
             let settings = sweep::Settings { jobs, cancel: watch.cancel, progress: &|_| () };

@@ -1,0 +1,142 @@
+"""Whatever is given: what goes wrong is a `dovetail.Error`, or a `TypeError` where a type is wrong."""
+
+import itertools
+import math
+import tempfile
+import unittest
+
+import dovetail
+from dovetail import model
+
+from support import SMALL
+
+VALUES = [
+    *(None, True, -1, 0, 1, 2**64, 10**400, 1.5, math.nan, math.inf, "", "abc", "\ud800", "a\0b", b"x"),
+    *([], [1], [[1]], [["x"]], [None], (), {}, {"a": 1}, object(), int, iter([1]), [math.nan], [-1.0], [[]]),
+    *([[math.nan]], [[-1]], [(0, [1.0, 2.0])], [10**400], [[10**400]], ("cpu", 1), [("cpu", 10**400)]),
+]
+#: Functions of the model with arguments that are right.
+MODEL = {
+    "drgps": ([[1.0, 2.0]], [1.0]),
+    "tradeoff": ([[1.0, 2.0]], 0.5, [1.0], "rotate"),
+    "fluid_schedule": ([[(0.0, [1.0, 2.0])]], 0.5, [1.0], "split"),
+    "proportional": ([("cpu", 1e9), ("link", 1e6)], [(1.0, [(0, 10.0), (1, None)])]),
+    "jain": ([1.0],),
+    "gini": ([1.0],),
+    "makespan_lower_bound_s": ([1.0],),
+    "work_conserving_makespan_s": (2, 1.0),
+    "tracking_makespan_s": (1.0, 2, 1.0),
+    "drfq_relative_fairness_s": ((1.0, 1.0), (1.0, 1.0)),
+    "mr3_relative_fairness_s": (2, 1.0),
+}
+
+
+class Arguments(unittest.TestCase):
+    def try_all(self, call, *, allowed=(TypeError,)):
+        for value in VALUES:
+            with self.subTest(value=value):
+                try:
+                    call(value)
+                except dovetail.InternalError:
+                    raise
+                except (dovetail.Error, *allowed):
+                    pass
+
+    def test_of_the_model(self):
+        for name, right in MODEL.items():
+            function = getattr(model, name)
+            function(*right)
+            for place in range(len(right)):
+                with self.subTest(function=name, place=place):
+                    self.try_all(lambda value: function(*right[:place], value, *right[place + 1 :]), allowed=())
+
+    def test_of_the_model_in_their_members(self):
+        for capacity, weight, resource, density in itertools.product(VALUES[:10], repeat=4):
+            with self.subTest(given=(capacity, weight, resource, density)):
+                try:
+                    model.proportional([("cpu", capacity)], [(weight, [(resource, density)])])
+                except dovetail.Error:
+                    pass
+
+    def test_what_is_said(self):
+        cases = {
+            lambda: model.jain("abc"): "^shares: 'abc': expected a list of numbers$",
+            lambda: model.tradeoff([[1]], 10**400): r"^alpha: 1000+\.\.\.: expected a number$",
+            lambda: model.work_conserving_makespan_s(-1, 1): "^resources: -1: expected a whole number of resources",
+            lambda: model.drfq_relative_fairness_s((1,), (1, 1)): r"^weights: \(1,\): expected two numbers above 0$",
+            lambda: dovetail.schedulers("\ud800"): r"^name: '\\ud800': expected a text$",
+            lambda: dovetail.packets(5): "^capture: 5: expected a path$",
+            lambda: dovetail.reproduce("fig4", load="1"): "^load: '1': expected a number above 0$",
+            lambda: dovetail.advise(SMALL, today=7): "^today: 7: expected a text$",
+        }
+        for call, says in cases.items():
+            with self.assertRaisesRegex(dovetail.ArgumentError, says):
+                call()
+        # As everywhere in Python.
+        for kind in (TypeError, ValueError):
+            with self.assertRaises(kind):
+                model.jain(["x"])
+
+    def test_what_a_value_raises_itself_comes_out(self):
+        class Interrupted:
+            def __float__(self):
+                raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            model.tradeoff([[1, 2]], Interrupted())
+
+    def test_of_a_scheduler(self):
+        scheduler = dovetail.Scheduler("tradeoff")
+        flow = scheduler.add_flow()
+        scheduler.enqueue(0, flow, 100, (1, 2))
+        packet = scheduler.next(0)
+        self.try_all(dovetail.Scheduler)
+        self.try_all(lambda value: dovetail.Scheduler("drfq", resources=value))
+        self.try_all(lambda value: dovetail.Scheduler("drfq", servers=value))
+        for name in ("weight", "weights", "alpha", "class_number", "packets", "bytes", "time"):
+            self.try_all(lambda value: scheduler.add_flow(**{name: value}))
+            self.try_all(lambda value: scheduler.set_flow(0, flow, **{name: value}))
+        for call in (
+            lambda value: scheduler.add_flow(time=(value, value, value)),
+            lambda value: scheduler.enqueue(value, flow, 1, (1, 2)),
+            lambda value: scheduler.enqueue(0, value, 1, (1, 2)),
+            lambda value: scheduler.enqueue(0, flow, value, (1, 2)),
+            lambda value: scheduler.enqueue(0, flow, 1, value),
+            lambda value: scheduler.bypass(0, value),
+            lambda value: scheduler.progress(0, value, 0, "started"),
+            lambda value: scheduler.progress(0, packet, value, "started"),
+            lambda value: scheduler.progress(0, packet, 0, value),
+            lambda value: scheduler.progress(0, packet, 0, "finished", value),
+            lambda value: scheduler.left(0, flow, value),
+            lambda value: scheduler.set(0, value, 1),
+            lambda value: scheduler.set(0, "alpha", value),
+            scheduler.queued,
+            scheduler.next,
+            lambda value: scheduler.next_many(0, value),
+            lambda value: scheduler.remove_flow(0, value),
+            dovetail.At,
+        ):
+            self.try_all(call)
+
+    def test_of_the_functions(self):
+        self.try_all(dovetail.run)
+        for name in ("schedulers", "profile", "threads", "packets", "seed", "title", "until"):
+            self.try_all(lambda value: dovetail.run(SMALL, **{"schedulers": "fifo", name: value}))
+        self.try_all(lambda value: dovetail.run(SMALL, schedulers=[value]))
+        self.try_all(lambda value: dovetail.run({**SMALL, value: 1}, schedulers="fifo"))
+        self.try_all(dovetail.advise)
+        for name in ("today", "target", "profile", "threads"):
+            self.try_all(lambda value: dovetail.advise(SMALL, **{"until": "5 ms", name: value}))
+        self.try_all(lambda value: dovetail.advise(SMALL, until="5 ms", protect=value, p99=value))
+        self.try_all(dovetail.schedulers)
+        self.try_all(dovetail.packets)
+        self.try_all(lambda value: dovetail.reproduce("nothing", capture=value))
+        self.try_all(lambda value: dovetail.reproduce("nothing", load=value))
+        result = dovetail.run(SMALL, schedulers="fifo")
+        self.try_all(lambda value: result[value])
+        self.try_all(lambda value: result.flows[value])
+        with tempfile.TemporaryDirectory() as folder:
+            self.try_all(lambda value: dovetail.sweep(value, folder))
+            plan = {"scenario": SMALL, "grid": {"seed": [1]}, "schedulers": ["fifo"]}
+            self.try_all(lambda value: dovetail.sweep(plan, f"{folder}/\ud800", jobs=value))
+            self.try_all(lambda value: dovetail.sweep(plan, folder, jobs=value))
