@@ -1,5 +1,6 @@
 """Any scheduler as an object."""
 
+import itertools
 import math
 import unittest
 
@@ -126,7 +127,7 @@ class Mistakes(unittest.TestCase):
         for value in (0, -1, math.nan, math.inf, 1e7, "1", True):
             with self.assertRaises(dovetail.ArgumentError):
                 self.scheduler.add_flow(weight=value)
-        for cost in ((1,), (1, 2, 3), 5, "ab", None):
+        for cost in ((1,), (1, 2, 3), 5, "ab", None, itertools.repeat(1)):
             with self.assertRaises(dovetail.ArgumentError):
                 self.scheduler.enqueue(0, self.flow, 100, cost)
         for count in (0, 5, -1, "2"):

@@ -1,12 +1,18 @@
 """A scheduler that several threads call, and one that is called from within its own calls."""
 
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 import unittest
+from pathlib import Path
 
 import dovetail
 
 from disciplines import Drr
+
+TESTS = Path(__file__).parent
 
 
 class Threads(unittest.TestCase):
@@ -101,6 +107,42 @@ class Within(unittest.TestCase):
             with self.assertRaises(dovetail.BusyError):
                 scheduler.bypass(0, call)
         self.assertTrue(scheduler.bypass(0, lambda _: True))
+
+    def test_calls_without_end_are_told_as_such(self):
+        """In a program of its own: it would end that."""
+        program = """
+            import dovetail
+            from disciplines import Drr
+            from support import SMALL
+
+            class Own(Drr):
+                def added(self, flow, weight):
+                    dovetail.Scheduler(Own()).add_flow()
+
+            def may_pass(payload):
+                scheduler = dovetail.Scheduler("drfq")
+                scheduler.enqueue(0, scheduler.add_flow(), 100, (0, 1))
+                scheduler.bypass(0, may_pass)
+
+            def progress(done, total):
+                dovetail.run(SMALL, schedulers="fifo", progress=progress)
+
+            for call in (
+                lambda: dovetail.Scheduler(Own()).add_flow(),
+                lambda: dovetail.run(SMALL, schedulers=Own()),
+                lambda: may_pass(None),
+                lambda: progress(0, 0),
+            ):
+                try:
+                    call()
+                except RecursionError as error:
+                    print(error)
+        """
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(program)], cwd=TESTS, capture_output=True, text=True, check=False
+        )
+        says = "calls of dovetail within one another are nested too deeply\n"
+        self.assertEqual((done.stdout, done.stderr, done.returncode), (4 * says, "", 0))
 
     def test_a_method_looks_at_the_packet_that_is_reported(self):
         seen = []

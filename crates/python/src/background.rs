@@ -8,6 +8,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 use crate::error::{Wrong, guarded};
+use crate::nested::calling;
 
 /// How often signals are looked for and progress is told.
 const PERIOD: Duration = Duration::from_millis(50);
@@ -46,7 +47,8 @@ pub fn in_background<T: Send>(
     let tell = |py: Python<'_>| -> PyResult<()> {
         py.check_signals()?;
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        progress.as_ref().map_or(Ok(()), |f| f.call1(py, (count(&done), count(&total))).map(drop))
+        let told = |f: &Py<PyAny>| calling(|| f.call1(py, (count(&done), count(&total))).map(drop));
+        progress.as_ref().map_or(Ok(()), told)
     };
     py.detach(|| {
         thread::scope(|scope| {

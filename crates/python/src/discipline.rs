@@ -14,6 +14,7 @@ use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 
 use crate::answers::{At, AwaitProgress};
 use crate::error::Wrong;
+use crate::nested::calling;
 use crate::values::shown;
 
 /// What the methods of a discipline raised first, after which it is asked no more.
@@ -128,7 +129,7 @@ impl Scripted {
         if self.raised.is_any() {
             return None;
         }
-        Python::attach(|py| question(py, &self.methods)).map_err(|error| self.raised.note(error)).ok()
+        Python::attach(|py| calling(|| question(py, &self.methods))).map_err(|error| self.raised.note(error)).ok()
     }
 
     /// What the answer of `choose` means.

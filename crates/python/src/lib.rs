@@ -6,7 +6,7 @@
 //! * [`scheduler`], [`answers`]: any scheduler as an object, [`pipeline`] in it with [`payloads`], in the [`turn`] of one
 //!   call; [`discipline`]: one that is written in Python.
 //! * [`table`], [`capture`]: results and captures as Arrow; [`model`](mod@model): the model's functions.
-//! * [`values`], [`error`]: what comes in, checked, and what goes wrong.
+//! * [`values`], [`error`]: what comes in, checked, and what goes wrong; [`nested`]: what Python is asked meanwhile.
 
 pub mod answers;
 pub mod background;
@@ -14,6 +14,7 @@ pub mod capture;
 pub mod discipline;
 pub mod error;
 pub mod model;
+pub mod nested;
 pub mod payloads;
 pub mod pipeline;
 pub mod run;

@@ -21,6 +21,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use crate::background::{Watch, in_background, threads};
 use crate::discipline::Scripted;
 use crate::error::{Wrong, guarded};
+use crate::nested::calling;
 use crate::table::{Table, Wanted};
 use crate::values::{given, shown, text, toml_table, toml_value, whole};
 
@@ -239,7 +240,7 @@ fn with_own(
         let told = Python::attach(|py| {
             py.check_signals()?;
             let total = if total.is_finite() { total as u64 } else { 0 };
-            progress.map_or(Ok(()), |f| f.call1(py, (packets, total)).map(drop))
+            progress.map_or(Ok(()), |f| calling(|| f.call1(py, (packets, total)).map(drop)))
         });
         told.unwrap_or_else(|error| own.raised.note(error));
     };

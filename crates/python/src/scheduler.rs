@@ -14,6 +14,7 @@ use pyo3::types::{PyDict, PyList};
 use crate::answers::{At, AwaitProgress, Dropped, Empty, Flow, Served};
 use crate::discipline::{Methods, Raised, Scripted};
 use crate::error::{Wrong, guarded};
+use crate::nested::calling;
 use crate::payloads::Payloads;
 use crate::pipeline::{Answer, Config, Handed, Origin, Payload, Pipeline};
 use crate::turn::Turn;
@@ -353,7 +354,7 @@ impl Scheduler {
     /// What may go past the first resource while that is busy: answers as those of `next`.
     fn bypass(&self, py: Python<'_>, now: &Bound<'_, PyAny>, may_pass: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let now = time(now, "now")?;
-        let may_pass = |payload: &Py<PyAny>| may_pass.call1((payload.bind(py),)).and_then(|yes| yes.is_truthy());
+        let may_pass = |payload: &Py<PyAny>| calling(|| may_pass.call1((payload.bind(py),))?.is_truthy());
         let answer = self.with(py, |inner| {
             let (answer, raised) = inner.bypass(now, may_pass);
             if raised.is_err() || self.raised.is_any() {

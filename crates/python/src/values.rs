@@ -52,8 +52,9 @@ pub fn spans(value: &Bound<'_, PyAny>, name: &str, resources: usize) -> Result<V
         let expected = format!("expected {resources} whole numbers of nanoseconds, one for each resource");
         Wrong::argument(format!("{name}: {found}: {expected}")).about(&found)
     };
-    let times: Vec<Bound<'_, PyAny>> =
-        value.try_iter().map_err(|_| wrong())?.collect::<Result<_, _>>().map_err(|_| wrong())?;
+    // Not all of one that has no end.
+    let times = value.try_iter().map_err(|_| wrong())?.take(resources + 1);
+    let times: Vec<Bound<'_, PyAny>> = times.collect::<Result<_, _>>().map_err(|_| wrong())?;
     if times.len() != resources {
         return Err(wrong());
     }
