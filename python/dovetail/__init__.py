@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import atexit as _atexit
 import functools as _functools
 import json as _json
 import os as _os
@@ -67,6 +68,8 @@ __all__ = [
     "schedulers",
     "sweep",
 ]
+
+_atexit.register(_native.end)
 
 Scenario = Union[str, "_os.PathLike[str]", Mapping[str, Any]]
 Progress = Union[bool, Callable[[int, int], object], None]

@@ -21,6 +21,7 @@ __all__ = [
     "Table",
     "__version__",
     "advise",
+    "end",
     "model",
     "packets",
     "reproduce",
@@ -277,5 +278,6 @@ def reproduce(
     threads: SupportsIndex | None,
     progress: Callable[[int, int], object] | None,
 ) -> tuple[str, list[tuple[str, str]]]: ...
+def end() -> None: ...
 def schedulers(name: str | None) -> str: ...
 def packets(capture: object) -> tuple[Table, str | None]: ...

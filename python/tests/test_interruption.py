@@ -63,3 +63,47 @@ class Interruption(unittest.TestCase):
         # Whoever held the lock throughout would not let the other thread count between two calls.
         self.assertTrue(len(seen) < 2 or seen[-1] > seen[0], seen)
         self.assertEqual(signal.getsignal(signal.SIGINT), before)
+
+
+ENDING = """
+    import sys, threading, time, dovetail
+    sys.path.insert(0, {tests!r})
+    from disciplines import Drr
+    from support import DEMO, SMALL
+    begun = threading.Event()
+
+    class Begun(Drr):
+        def served(self, now, flow, cost):
+            begun.set()
+            super().served(now, flow, cost)
+
+    def simulate():
+        dovetail.run(DEMO, schedulers=[Begun()], packets=0, **{long!r})
+
+    def ask():
+        scheduler = dovetail.Scheduler(Begun())
+        flow = scheduler.add_flow()
+        while True:
+            scheduler.enqueue(0, flow, 100, (1, 2))
+            scheduler.next(0)
+
+    def tell():
+        while True:
+            dovetail.run(SMALL, schedulers="fifo", progress=lambda *_: begun.set() or time.sleep(0.001))
+
+    threading.Thread(target={work}, daemon=True).start()
+    begun.wait(60)
+    print("ends")
+"""
+
+
+class Ending(unittest.TestCase):
+    def test_a_program_ends_while_a_thread_of_it_is_in_a_discipline(self):
+        """The thread is a daemon: Python does not wait for it."""
+        for work in ("simulate", "ask", "tell") * 3:
+            with self.subTest(work=work):
+                text = textwrap.dedent(ENDING.format(tests=os.path.dirname(__file__), long=LONG, work=work))
+                child = subprocess.run(
+                    [sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False
+                )
+                self.assertEqual((child.stdout, child.stderr, child.returncode), ("ends\n", "", 0))

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 use crate::error::{Wrong, guarded};
-use crate::nested::calling;
+use crate::nested::{calling, stay_if_over};
 
 /// How often signals are looked for and progress is told.
 const PERIOD: Duration = Duration::from_millis(50);
@@ -57,7 +57,9 @@ pub fn in_background<T: Send>(
             scope.spawn(move || sender.send(guarded(|| work(watch))));
             let mut raised = None;
             loop {
-                match receiver.recv_timeout(PERIOD) {
+                let received = receiver.recv_timeout(PERIOD);
+                stay_if_over();
+                match received {
                     Ok(result) => {
                         if raised.is_none() {
                             raised = Python::attach(tell).err();

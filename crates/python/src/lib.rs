@@ -35,6 +35,8 @@ mod _native {
     #[pymodule_export]
     use crate::model::model;
     #[pymodule_export]
+    use crate::nested::end;
+    #[pymodule_export]
     use crate::run::{Runs, advise, reproduce, run, schedulers};
     #[pymodule_export]
     use crate::scheduler::Scheduler;

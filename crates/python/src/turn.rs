@@ -7,6 +7,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 use crate::error::Wrong;
+use crate::nested::stay_if_over;
 
 /// How often signals are looked for while waiting.
 const PERIOD: Duration = Duration::from_millis(50);
@@ -39,7 +40,10 @@ impl Turn {
                 }
                 Some(_) => drop(of),
             }
-            py.detach(|| drop(self.over.wait_timeout_while(self.of(), PERIOD, |of| of.is_some())));
+            py.detach(|| {
+                drop(self.over.wait_timeout_while(self.of(), PERIOD, |of| of.is_some()));
+                stay_if_over();
+            });
             py.check_signals()?;
         }
     }
