@@ -1,6 +1,7 @@
 """What a discipline or a caller's function raises loses no packet."""
 
 import itertools
+import random
 import unittest
 
 import dovetail
@@ -153,3 +154,72 @@ class OfBypassing(unittest.TestCase):
         scheduler.enqueue(0, flow, 100, (0, 2000), "free")
         self.assertEqual(scheduler.bypass(0, lambda payload: True).payload, "free")
         self.assertEqual(scheduler.next(0).payload, 0)
+
+
+class Whenever(unittest.TestCase):
+    """Any method may raise at any call."""
+
+    def test_every_payload_comes_out_once(self):
+        for seed in range(40):
+            with self.subTest(seed=seed):
+                self.random_calls(random.Random(seed))
+
+    def random_calls(self, random):
+        class Moody(Failing):
+            def _perhaps(self, method):
+                if random.random() < 0.15:
+                    raise ZeroDivisionError
+
+            def removed(self, flow):
+                self.begun = self.begun and self.turns[0] != flow
+                self.turns = type(self.turns)(one for one in self.turns if one != flow)
+                super().removed(flow)
+
+        def tried(call, *arguments, **more):
+            try:
+                return call(*arguments, **more)
+            except ZeroDivisionError:
+                return None
+
+        scheduler = dovetail.Scheduler(Moody())
+        flows, packets, removed, payloads = [], [], [], itertools.count()
+
+        def add():
+            flow = tried(scheduler.add_flow)
+            flows.extend([flow] if flow else [])
+
+        def enqueue():
+            cost = (random.choice((0, 5)), 7)
+            tried(scheduler.enqueue, 0, random.choice(flows), 10, cost, next(payloads))
+
+        def remove():
+            flow = flows.pop(random.randrange(len(flows)))
+            while (left := tried(scheduler.remove_flow, 0, flow)) is None:
+                pass
+            removed.extend(left)
+
+        def take():
+            packets.extend(tried(scheduler.next_many, 0, random.randrange(8)) or [])
+
+        def take_one():
+            packet = tried(scheduler.next, 0)
+            packets.extend([packet] if packet else [])
+
+        def bypass():
+            packet = tried(scheduler.bypass, 0, lambda payload: payload % 3 or 1 / 0)
+            packets.extend([packet] if packet else [])
+
+        def report():
+            if packets:
+                tried(scheduler.progress, 0, random.choice(packets), random.randrange(2), "finished", used=9)
+
+        calls = (add, enqueue, enqueue, enqueue, enqueue, take, take_one, bypass, report, remove)
+        for _ in range(300):
+            call = random.choice(calls) if flows else add
+            call()
+        while scheduler.stats()["queued"]:
+            take()
+        for _ in range(100):
+            take()
+        given = sorted([packet.payload for packet in packets] + removed)
+        self.assertEqual(given, list(range(next(payloads))))
