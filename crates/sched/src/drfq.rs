@@ -67,7 +67,7 @@ use crate::promise::{Counted, Promise};
 use crate::queues::{Queues, TagTournament, Tournament};
 use crate::spec::{Spec, SpecError};
 use crate::tag::{TICK_BITS, Tag};
-use crate::touch::{Ahead, WORTH_BY_TAGS};
+use crate::touch::{Ahead, BY_TAGS, Worth};
 pub use crate::window::Window;
 use crate::window::{self, Inside};
 
@@ -329,7 +329,7 @@ impl<const M: usize> Note<M> for Starts<M> {
 impl<const M: usize> Discipline<M> for Drfq<M> {
     const LISTED: Option<&'static Entry> = Some(&ENTRY);
 
-    const READS_AHEAD_FROM: usize = WORTH_BY_TAGS;
+    const READS_AHEAD: Worth = BY_TAGS;
 
     type Flow = StartTags;
     /// The packet's tags are no less than these.

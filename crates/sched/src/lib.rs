@@ -20,7 +20,7 @@
 //!   each.
 //! * [`tag`]: exact virtual time; [`flow_tags`]: a flow's position in it; [`newcomers`]: the position of a flow that
 //!   becomes backlogged. [`gain`]: what a flow can gain by strategy. [`promise`]: what it is promised.
-//! * [`touch`]: fetches what a burst of packets needs from memory at once.
+//! * [`touch`]: fetches from memory at once what the next packets need.
 //! * [`steps`]: how much a call does, counted in tests.
 //! * [`cost`]: estimates of packets' processing times, learnt from measurements.
 //! * [`aqm`]: active queue management, which decides about single packets of a queue: RED and DRQ. [`codel`]: CoDel and

@@ -68,7 +68,7 @@ use crate::promise::{Counted, Promise};
 use crate::queues::{Queues, TagTournament};
 use crate::spec::{Spec, SpecError, choice};
 use crate::tag::{TICK_BITS, Tag};
-use crate::touch::{self, Ahead, WORTH_BY_TAGS};
+use crate::touch::{self, Ahead, BY_TAGS, Worth};
 
 /// Why false estimates gain.
 const LATE: &str = "by search, estimates up to 16 times too low: what a packet took is known when it leaves the \
@@ -243,7 +243,7 @@ impl Pcfq {
 impl<const M: usize> Discipline<M> for Pcfq {
     const LISTED: Option<&'static Entry> = Some(&ENTRY);
 
-    const READS_AHEAD_FROM: usize = WORTH_BY_TAGS;
+    const READS_AHEAD: Worth = BY_TAGS;
 
     type Flow = Composite<M>;
     /// V at the packet's arrival, with `clock=paper`.

@@ -13,7 +13,7 @@ use crate::contract::{
 use crate::note::Note;
 use crate::queues::{Popped, Queues};
 use crate::spec::SpecError;
-use crate::touch::{self, Ahead};
+use crate::touch::{self, Ahead, Worth};
 
 /// A discipline's choice, asked when at least one packet waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,8 +35,8 @@ pub trait Discipline<const M: usize>: Sized + Send {
     /// asked to set anything.
     const LISTED: Option<&'static Entry> = None;
 
-    /// With so many flows or more, bursts read ahead.
-    const READS_AHEAD_FROM: usize = touch::WORTH;
+    /// With so many flows or more, it is read ahead.
+    const READS_AHEAD: Worth = touch::BY_TURNS;
 
     /// Kept with every flow.
     type Flow: Default + Send;
@@ -241,7 +241,7 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
     /// Whether there are so many flows that reading ahead pays.
     #[inline]
     fn reads_ahead(&self) -> bool {
-        self.queues.flows() >= D::READS_AHEAD_FROM
+        self.queues.flows() >= D::READS_AHEAD.in_bursts
     }
 
     /// Read ahead the records of these flows.
@@ -262,7 +262,7 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
     /// Read ahead what the discipline will look at because time has passed until `now`.
     #[inline]
     fn touch_upcoming(&self, now: Time, packets: usize) {
-        if now > self.now && self.queues.flows() >= touch::WORTH_BY_TAGS {
+        if now > self.now && self.queues.flows() >= touch::UPCOMING_FROM {
             let mut ahead = Ahead::default();
             self.discipline.upcoming(packets.min(touch::MOST), &mut ahead);
             self.touch_flows(&ahead);
@@ -443,7 +443,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     #[inline]
     fn next(&mut self, now: Time) -> Next<M, P> {
         let now = self.clock(now);
-        if self.reads_ahead() {
+        if self.queues.flows() >= D::READS_AHEAD.singly {
             self.place_and_look_ahead();
         }
         match self.choose(now) {

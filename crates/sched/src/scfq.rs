@@ -44,7 +44,7 @@ use crate::promise::{Counted, Promise};
 use crate::queues::{Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::tag::Tag;
-use crate::touch::{Ahead, WORTH_BY_TAGS};
+use crate::touch::{Ahead, BY_TAGS, Worth};
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -101,7 +101,7 @@ impl Scfq {
 impl<const M: usize> Discipline<M> for Scfq {
     const LISTED: Option<&'static Entry> = Some(&ENTRY);
 
-    const READS_AHEAD_FROM: usize = WORTH_BY_TAGS;
+    const READS_AHEAD: Worth = BY_TAGS;
 
     type Flow = FinishTags;
     type Stamp = ();

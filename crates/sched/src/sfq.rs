@@ -57,7 +57,7 @@ use crate::promise::{Counted, Promise};
 use crate::queues::{Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
-use crate::touch::{Ahead, WORTH_BY_TAGS};
+use crate::touch::{Ahead, BY_TAGS, Worth};
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -211,7 +211,7 @@ impl Sfq {
 impl<const M: usize> Discipline<M> for Sfq {
     const LISTED: Option<&'static Entry> = Some(&ENTRY);
 
-    const READS_AHEAD_FROM: usize = WORTH_BY_TAGS;
+    const READS_AHEAD: Worth = BY_TAGS;
 
     type Flow = StartTags;
     type Stamp = ();

@@ -1,17 +1,33 @@
 //! Reading ahead. With more flows than the caches hold, a packet waits for its flow's record, then for the packet that
 //! it joins or follows, then for the flow's place in the order: one miss after another. A burst reads a word of each of
-//! these for all its packets first, so that the processor waits for many of them at the same time.
+//! these for all its packets first, so that the processor waits for many of them at the same time. A single call reads
+//! one of them for each of a few flows that come later.
 //!
 //! These are plain reads, whose values nobody uses: safe, and with an order of instructions that the processor chooses
 //! itself nearly as good as prefetching.
 
 use core::hint::black_box;
 
-/// Flows from which on reading ahead pays: fewer are in the caches anyway, and it would only cost.
-pub const WORTH: usize = 8192;
+/// How many flows there are to be for reading ahead to pay: fewer are in the caches anyway, and it would only cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Worth {
+    /// In bursts.
+    pub in_bursts: usize,
+    /// In single calls.
+    pub singly: usize,
+}
 
-/// The same where the flows to come are looked for in a tournament, which takes longer.
-pub const WORTH_BY_TAGS: usize = 32_768;
+/// Where flows have turns.
+pub const BY_TURNS: Worth = Worth { in_bursts: 8192, singly: 8192 };
+
+/// Where the flows to come are looked for in a tournament, which takes longer.
+pub const BY_TAGS: Worth = Worth { in_bursts: 16_384, singly: 131_072 };
+
+/// Where a fluid puts packets into an order of service.
+pub const BY_FLUID: Worth = Worth { in_bursts: 8192, singly: 131_072 };
+
+/// How many flows there are to be for reading ahead what the fluid looks at next to pay.
+pub const UPCOMING_FROM: usize = 32_768;
 
 /// The most packets for which is read ahead.
 pub const MOST: usize = 64;

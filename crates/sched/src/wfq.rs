@@ -58,7 +58,7 @@ use crate::promise::{self, Counted, Lag, Promise};
 use crate::queues::{NIL, Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::tag::Tag;
-use crate::touch::{self, Ahead, WORTH_BY_TAGS};
+use crate::touch::{self, Ahead, BY_TAGS, Worth};
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -190,7 +190,7 @@ impl Wfq {
 impl<const M: usize> Discipline<M> for Wfq {
     const LISTED: Option<&'static Entry> = Some(&ENTRY);
 
-    const READS_AHEAD_FROM: usize = WORTH_BY_TAGS;
+    const READS_AHEAD: Worth = BY_TAGS;
 
     type Flow = WfqFlow;
     /// V at the packet's arrival.

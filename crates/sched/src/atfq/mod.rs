@@ -99,7 +99,7 @@ use crate::promise::{Apart, Counted, Promise};
 use crate::queues::{NIL, Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
-use crate::touch::{Ahead, WORTH_BY_TAGS};
+use crate::touch::{Ahead, BY_TAGS, Worth};
 use crate::window::{self, Inside, Window};
 
 pub mod active_time;
@@ -419,7 +419,7 @@ impl<const M: usize> Note<M> for Charged {
 impl<const M: usize> Discipline<M> for Atfq<M> {
     const LISTED: Option<&'static crate::catalog::Entry> = Some(&ENTRY);
 
-    const READS_AHEAD_FROM: usize = WORTH_BY_TAGS;
+    const READS_AHEAD: Worth = BY_TAGS;
 
     type Flow = Chain<M>;
     type Stamp = ();

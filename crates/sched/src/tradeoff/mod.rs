@@ -106,7 +106,7 @@ use crate::note::{Note, Words};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{self, Alpha, Apart, Counted, Lag, Promise};
 use crate::spec::{Spec, SpecError, part};
-use crate::touch::Ahead;
+use crate::touch::{Ahead, BY_FLUID, Worth};
 
 use bonus::Bonus;
 pub use cells::{Cells, EVENTS_OF_MANY, Grid};
@@ -414,6 +414,8 @@ fn parse_protect(value: &str) -> Result<Option<Protect>, SpecError> {
 
 impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
     const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
+    const READS_AHEAD: Worth = BY_FLUID;
 
     type Flow = FluidFlow<M, B::Place>;
     type Stamp = ();
