@@ -13,6 +13,7 @@ use dovetail_figure::{
     Cdf, Column, FigureError, FlowShares, Overview, Row, Schedule, Series, Service, SharePanel, UtilizationPanel,
     dominant_shares, gantt, latency_cdf, over_time, overview, utilization,
 };
+use dovetail_sim::End;
 
 /// Most packets of a run whose schedule is drawn.
 const GANTT_PACKETS: usize = 200;
@@ -141,7 +142,10 @@ fn at_a_glance(title: &str, scenario: &Scenario, runs: &[Recorded]) -> Overview 
         .enumerate()
         .map(|(k, r)| column(format!("{} used", r.name), None, Some(1.0), &|r| used(k, r)))
         .collect();
-    totals.push(column("all done after".into(), None, None, &makespan));
+    // Of a run that was cut off, the makespan is no such time.
+    if runs.iter().all(|r| r.outcome.end == End::Drained) {
+        totals.push(column("all done after".into(), None, None, &makespan));
+    }
     let groups = groups(runs);
     let waits =
         groups.iter().map(|group| column(format!("{group}: latency"), Some(group), None, &|r| mean_latency(r, group)));

@@ -187,3 +187,18 @@ fn a_reproduction_tells_its_claims_and_the_rest_if_asked() {
     assert!(all.contains("Claims:") && all.contains("Explanations:"), "{all}");
     folder.dovetail(&["reproduce", "tradeoff-fig1", "--load", "0"]).fails(2, &["--load", "from 0.01 to 100"]);
 }
+
+/// The makespan of a run that `until` cut off is no time at which everything is done.
+#[test]
+fn a_run_that_is_cut_off_is_not_drawn_as_done() {
+    let folder = Folder::with_scenario();
+    let drawn = |end: &str| {
+        folder.write("cut.toml", format!("{end}\n{SCENARIO}"));
+        folder.dovetail(&["run", "cut.toml", "--out", "out"]).succeeds();
+        std::fs::read_to_string(folder.path("out/overview.svg")).unwrap()
+    };
+    assert!(drawn("").contains("all done after"));
+    let cut_off = drawn("until = \"20 ms\"");
+    assert!(!cut_off.contains("all done after"));
+    assert!(cut_off.contains("link used"));
+}
