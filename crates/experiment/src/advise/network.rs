@@ -331,7 +331,7 @@ impl Found {
         let used = self.hops.iter().zip(chosen.utilization.iter().zip(&today.utilization));
         let used: Vec<String> = used
             .map(|(name, (&now, &before))| match [now, before].map(percent) {
-                [now, before] if now == before => format!("{name} {now} busy, as before"),
+                [now, before] if now == before => format!("{name} {now} busy as before"),
                 [now, before] => format!("{name} {now} busy instead of {before}"),
             })
             .collect();

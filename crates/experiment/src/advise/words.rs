@@ -151,7 +151,7 @@ fn instead_of_fairness(found: &Found<'_>) -> String {
     match bits.mean {
         mean if mean + bits.ci95.unwrap_or(0.0) < LEAST => "giving up fairness would gain nothing".into(),
         _ => format!(
-            "giving up fairness is not worth it: {scheduler} moves {}, and {:.0} % in every run is asked for",
+            "giving up fairness is not worth it: {scheduler} moves {}, and {:.0} % in every run would be needed",
             more_bits(bits, than),
             100.0 * WORTH
         ),
@@ -199,14 +199,14 @@ fn gains(found: &Found<'_>) -> String {
 fn together(found: &Found<'_>) -> String {
     let [now, before] = [found.chosen(), found.candidates.today].map(|index| found.point(index));
     let p99 = now.p99_s.zip(before.p99_s).map(|(now, before)| match [now, before].map(seconds) {
-        [now, before] if now == before => format!("p99 is {now}, as before"),
+        [now, before] if now == before => format!("p99 stays {now}"),
         [now, before] => format!("p99 is {now} instead of {before}"),
     });
     let names = found.scenario.resource_names();
     let used =
         names.iter().zip(now.utilization.iter().zip(&before.utilization)).map(|(name, (&now, &before))| {
             match [now, before].map(percent) {
-                [now, before] if now == before => format!("{now} of {name} is used, as before"),
+                [now, before] if now == before => format!("{now} of {name} is used as before"),
                 [now, before] => format!("{now} of {name} is used instead of {before}"),
             }
         });
