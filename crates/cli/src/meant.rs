@@ -25,10 +25,14 @@ pub fn with_tip(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     } else if let Some(word) = command
         && error.get(ContextKind::SuggestedSubcommand).is_none()
-        && typed.first() == Some(&word)
     {
         let commands = Cli::command();
-        let near = dovetail_config::nearest(&word, commands.get_subcommands().map(clap::Command::get_name));
+        // Those of the command before it, as in `lab rn` and `help lab rn`.
+        let place = typed.iter().rposition(|typed| *typed == word).unwrap_or_default();
+        let mut before = typed[..place].iter().filter(|typed| *typed != "help");
+        let inner = before.try_fold(&commands, |command, name| command.find_subcommand(name));
+        let names = inner.into_iter().flat_map(clap::Command::get_subcommands).map(clap::Command::get_name);
+        let near = dovetail_config::nearest(&word, names);
         if let Some(near) = near.map(str::to_string) {
             error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
         }

@@ -164,10 +164,7 @@ impl Output {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "the name is empty");
             return Err(OutputError { doing: "make the output directory", path: directory, source });
         }
-        if directory.exists() && !directory.is_dir() {
-            let source = io::Error::new(io::ErrorKind::NotADirectory, "it exists and is not a directory");
-            return Err(OutputError { doing: "make the output directory", path: directory, source });
-        }
+        directory_or_none(&directory)?;
         check(&directory, names, inputs)?;
         let (made, declared) = (first_missing(&directory), names.iter().map(ToString::to_string).collect());
         let mut output = Output { directory, made, staging: None, declared, names: Vec::new() };
@@ -367,6 +364,15 @@ impl Write for OutputFile {
 fn own_reason(e: io::Error) -> io::Error {
     let reason = e.get_ref().and_then(|inner| inner.source()).map(ToString::to_string);
     reason.map_or_else(|| io::Error::from(e.kind()), |text| io::Error::new(e.kind(), text))
+}
+
+/// Refuses what is there and is not a directory.
+pub(crate) fn directory_or_none(path: &Path) -> Result<(), OutputError> {
+    if path.is_dir() || !path.exists() {
+        return Ok(());
+    }
+    let source = io::Error::new(io::ErrorKind::NotADirectory, "it exists and is not a directory");
+    Err(OutputError::at("make the output directory", path)(source))
 }
 
 /// The outermost ancestor of `directory` (or itself) that does not exist.

@@ -29,6 +29,9 @@ pub enum TraceError {
 impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Read { name, source } if source.kind() == io::ErrorKind::IsADirectory => {
+                write!(f, "{name} is a folder: expected a pcap or pcapng capture")
+            }
             Self::Read { name, source } => write!(f, "cannot read {name}: {source}"),
             Self::Empty { name } => write!(f, "{name} is empty (0 bytes): expected a pcap or pcapng capture"),
             Self::NotACapture { name, found } => {

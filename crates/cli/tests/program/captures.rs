@@ -69,7 +69,7 @@ fn what_cannot_be_read() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("folder")).unwrap();
     folder.dovetail(&["run", "folder"]).fails(2, &["folder", "it is a folder", "scenario (TOML)"]);
-    folder.dovetail(&["trace", "info", "folder"]).fails(2, &["folder", "directory"]);
+    folder.dovetail(&["trace", "info", "folder"]).fails(2, &["folder", "is a folder"]);
     // Nobody may read this one, whoever runs the test.
     folder.dovetail(&["run", "/proc/self/mem"]).fails(2, &["/proc/self/mem", "cannot be read"]);
 }

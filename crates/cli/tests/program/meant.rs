@@ -88,3 +88,16 @@ fn the_name_of_a_resource_where_a_key_belongs() {
         &["--set link.rate", "did you mean `resource.link.rate`?"],
     );
 }
+
+#[test]
+fn a_slip_in_a_command_of_commands() {
+    says(&["rnu", "s.toml"], &["similar subcommand exists: 'run'"]);
+    says(&["lab", "rnu"], &["similar subcommand exists: 'run'"]);
+    says(&["help", "rnu"], &["similar subcommand exists: 'run'"]);
+    says(&["help", "lab", "dwn"], &["similar subcommand exists: 'down'"]);
+}
+
+#[test]
+fn a_folder_where_a_capture_belongs() {
+    says(&["trace", "info", "."], &["error: . is a folder: expected a pcap or pcapng capture"]);
+}

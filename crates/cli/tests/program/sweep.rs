@@ -120,7 +120,7 @@ fn what_is_wrong_is_said_before_anything_is_made() {
     assert_eq!(folder.list("."), ["plan.toml", "s.toml"]);
     folder.write("plan.toml", PLAN);
     folder.write("file", "");
-    folder.dovetail(&["sweep", "plan.toml", "--out", "file"]).fails(2, &["file"]);
+    folder.dovetail(&["sweep", "plan.toml", "--out", "file"]).fails(2, &["file: it exists and is not a directory"]);
     folder.dovetail(&["trace", "synth", "c.pcap", "--packets", "10", "--flows", "2"]).succeeds();
     folder.dovetail(&["sweep", "c.pcap"]).fails(2, &["c.pcap: is a capture; a sweep takes a plan"]);
 }

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize, Serializer, de};
 
 use crate::columns::Tables;
 use crate::compare::RunError;
-use crate::output::OutputError;
+use crate::output::{OutputError, directory_or_none};
 use crate::parallel::in_parallel;
 use crate::scenario::ScenarioError;
 use dataset::Dataset;
@@ -141,6 +141,7 @@ impl Sweep {
             return Err(SweepError::Stranger(file));
         }
         let io = |error| OutputError::writing(folder, error);
+        directory_or_none(folder)?;
         std::fs::create_dir_all(folder).map_err(io)?;
         let journal = Journal::open(&folder.join(dataset::JOURNAL)).map_err(|error| match error {
             JournalError::InUse => SweepError::InUse(folder.to_path_buf()),
