@@ -83,6 +83,7 @@ pub const VARIANTS: &[&str] = &[
     "wf2q+:charge=estimated",
     "sfq:charge=estimated",
     "scfq:charge=estimated",
+    "fq_codel:quantum=1 B",
 ];
 
 /// Every discipline of the catalogue by its defaults, and the [`VARIANTS`].

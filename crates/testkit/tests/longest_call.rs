@@ -59,7 +59,12 @@ fn table(flows: usize, turns: usize) {
         let long = Workload::ALL.iter().zip(longest.steps).filter(|(_, steps)| *steps > MOST);
         above.extend(long.map(|(workload, steps)| format!("{spec}, {}: {steps} steps", workload.name())));
     };
-    for spec in catalog().iter().map(|e| e.name).chain(["drgps:order=start", "tradeoff:alpha=1", "cbcs:quantum=1 us"]) {
+    for spec in catalog().iter().map(|e| e.name).chain([
+        "drgps:order=start",
+        "tradeoff:alpha=1",
+        "cbcs:quantum=1 us",
+        "fq_codel:quantum=1 B",
+    ]) {
         let mut longest = Longest::default();
         run::<2>(spec, flows, turns, &mut longest).unwrap();
         tell(spec, longest);

@@ -6,9 +6,10 @@
 //!   B to 1 GB, default 1514 B. `limit` = packets that may wait in all flows, from 1, default 10240.
 //! * Weights: none.
 //! * Cost per packet: O(log n) for n flows with packets, and the turns of flows that have emptied their queues or sent
-//!   more than a quantum.
-//! * Longest call: O(log n) and 256 turns without a packet. If these do not do, the answer is to ask again a nanosecond
-//!   later. Each drop is an answer of its own ([`Next::Drop`](crate::Next::Drop)).
+//!   more than a quantum: O(n) with a quantum below the packets' sizes, however small it is. Rounds in which no flow
+//!   could send are taken at once.
+//! * Longest call: O(log n) and 256 turns without a packet. If these do not do, which takes more than 21 flows, the
+//!   answer is to ask again a nanosecond later. Each drop is an answer of its own ([`Next::Drop`](crate::Next::Drop)).
 //! * A flow can gain: without limit by packets that need more processing or are longer to process per byte, since bytes
 //!   are what is shared; and by ever new flows, which come before the others. Both are the RFC's, and stay: it is here
 //!   to be compared with. A box that strangers send to is safe under any other discipline but `fifo` and `codel`.
@@ -122,7 +123,7 @@ enum WhichList {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowQueue {
     control: Control,
-    /// Bytes left of its quantum, or below 0 if more were used.
+    /// Bytes left of its quantum, or below 0 if more were used; in the old list, less [`FqCodel::granted`].
     deficit: i64,
     bytes: u64,
     standing: WhichList,
@@ -131,6 +132,14 @@ pub struct FlowQueue {
 }
 
 type FlowQueues<const M: usize, P> = Queues<M, P, FlowQueue, Time>;
+
+/// The last turns, whose flows went to the end of the old list without a packet.
+#[derive(Clone, Copy, Debug, Default)]
+struct InVain {
+    turns: u32,
+    /// In so many rounds more each of them can do nothing else.
+    rounds: i64,
+}
 
 /// Flow queues, each with controlled delay.
 #[derive(Clone, Debug)]
@@ -141,6 +150,11 @@ pub struct FqCodel {
     links: Links,
     new: List,
     old: List,
+    in_vain: InVain,
+    /// Bytes of all rounds that were skipped; wraps.
+    granted: i64,
+    /// After more turns than a call takes: when it goes on.
+    resumes: Time,
     /// How often nothing waited when a packet was asked for: then no flow is in a list.
     epoch: u64,
     /// Flows with packets, by how much less than 2^64 bytes wait.
@@ -170,6 +184,9 @@ impl FqCodel {
             links: Links::default(),
             new: List::default(),
             old: List::default(),
+            in_vain: InVain::default(),
+            granted: 0,
+            resumes: Time::ZERO,
             epoch: 0,
             by_length: TagTournament::default(),
             culled: None,
@@ -190,7 +207,16 @@ impl FqCodel {
 
     /// The flow stands in the list of this standing, at its end.
     fn stand<const M: usize, P>(&mut self, flow: u32, standing: WhichList, queues: &mut FlowQueues<M, P>) {
-        match core::mem::replace(&mut self.state(flow, queues).standing, standing) {
+        let granted = self.granted;
+        let state = self.state(flow, queues);
+        let before = core::mem::replace(&mut state.standing, standing);
+        state.deficit = match (before, standing) {
+            (WhichList::Old, WhichList::Old) => state.deficit,
+            (WhichList::Old, _) => state.deficit.wrapping_add(granted),
+            (_, WhichList::Old) => state.deficit.wrapping_sub(granted),
+            _ => state.deficit,
+        };
+        match before {
             WhichList::New => self.links.remove(&mut self.new, flow),
             WhichList::Old => self.links.remove(&mut self.old, flow),
             WhichList::None => (),
@@ -199,6 +225,19 @@ impl FqCodel {
             WhichList::New => self.links.push_back(&mut self.new, flow),
             WhichList::Old => self.links.push_back(&mut self.old, flow),
             WhichList::None => (),
+        }
+    }
+
+    /// The flow of this deficit, which is in one of the lists, goes to the end of the old one without a packet. If that
+    /// is so for all flows, the rounds are skipped in which it would be so again.
+    fn pass<const M: usize, P>(&mut self, flow: u32, deficit: i64, queues: &mut FlowQueues<M, P>) {
+        self.stand(flow, WhichList::Old, queues);
+        let rounds = if deficit > 0 { 0 } else { -deficit / self.quantum + 1 };
+        let InVain { turns, rounds: least } = self.in_vain;
+        self.in_vain = InVain { turns: turns + 1, rounds: if turns == 0 { rounds } else { least.min(rounds) } };
+        if self.new.is_empty() && self.in_vain.turns >= self.old.len() {
+            self.granted = self.granted.wrapping_add(self.in_vain.rounds * self.quantum);
+            self.in_vain = InVain::default();
         }
     }
 
@@ -247,17 +286,25 @@ impl<const M: usize> Discipline<M> for FqCodel {
         if let Some(flow) = self.cull(queues) {
             return Choice::Drop(flow);
         }
+        if now < self.resumes {
+            return Choice::At(self.resumes);
+        }
         for _ in 0..TURNS {
             let Some(flow) = self.new.first().or(self.old.first()) else { return Choice::AwaitProgress };
             let record = queues.flow_mut(flow);
             let (head, state) = (record.head, &mut record.state);
-            if state.deficit <= 0 {
-                state.deficit += self.quantum;
-                self.stand(flow, WhichList::Old, queues);
+            let is_new = state.standing == WhichList::New;
+            let deficit = if is_new { state.deficit } else { state.deficit.wrapping_add(self.granted) };
+            if deficit <= 0 {
+                state.deficit = state.deficit.wrapping_add(self.quantum);
+                self.pass(flow, deficit + self.quantum, queues);
             } else if record.packets == 0 {
                 state.control.is_empty_at_its_turn();
-                let then = if state.standing == WhichList::New { WhichList::Old } else { WhichList::None };
-                self.stand(flow, then, queues);
+                if is_new {
+                    self.pass(flow, deficit, queues);
+                } else {
+                    self.stand(flow, WhichList::None, queues);
+                }
             } else {
                 let FlowQueue { mut control, bytes, .. } = *state;
                 let (waited, size) = (now.since(queues.stamp(head)), queues.slot(head).size);
@@ -266,12 +313,13 @@ impl<const M: usize> Discipline<M> for FqCodel {
                 return if drops { Choice::Drop(flow) } else { Choice::Flow(flow) };
             }
         }
-        Choice::At(now + Duration::from_nanos(1))
+        self.resumes = now + Duration::from_nanos(1);
+        Choice::At(self.resumes)
     }
 
     fn found_empty(&mut self) {
         if self.new.first().or(self.old.first()).is_some() {
-            (self.new, self.old) = Default::default();
+            (self.new, self.old, self.in_vain) = Default::default();
             self.epoch += 1;
         }
     }
@@ -281,7 +329,7 @@ impl<const M: usize> Discipline<M> for FqCodel {
             self.count(flow, -i64::from(size), queues);
             let state = &mut queues.flow_mut(flow).state;
             state.control = control;
-            state.deficit -= i64::from(size);
+            state.deficit = state.deficit.wrapping_sub(i64::from(size));
         }
     }
 
@@ -296,6 +344,7 @@ impl<const M: usize> Discipline<M> for FqCodel {
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.culled = self.culled.filter(|&(culled, _)| culled != flow);
         self.by_length.remove(flow);
+        self.in_vain = InVain::default();
         self.stand(flow, WhichList::None, queues);
     }
 }
