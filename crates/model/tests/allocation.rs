@@ -213,6 +213,41 @@ proptest! {
         prop_assert!((busiest - 1.0).abs() <= 40.0 * f64::EPSILON, "{found:?}");
     }
 
+    /// Two flows with opposite needs, however little each has of the other resource: both resources are used up, so
+    /// Cramer's rule tells the shares, here without any cancellation.
+    #[test]
+    fn closed_form_is_exact_at_ratios_from_1e_minus_15_to_1e15(
+        small in prop::array::uniform2(-15.0..-0.4), alpha in 0.0..0.5, ties in any_ties(), swap in any::<bool>(),
+    ) {
+        let [p, q] = small.map(|exponent: f64| 10f64.powf(exponent));
+        let times = if swap { [[q, 1.0], [1.0, p]] } else { [[1.0, p], [q, 1.0]] };
+        let heads = times.map(|times| Head::new(&times, 1.0).expect("valid times"));
+        let found = Tradeoff::new(alpha, ties).and_then(|t| t.allocate(&heads)).expect("valid");
+        let fair = 1.0 / (1.0 + p.max(q));
+        let left = [1.0 - alpha * fair * (1.0 + q), 1.0 - alpha * fair * (1.0 + p)];
+        let of_two = [(left[0] - q * left[1]) / (1.0 - p * q), (left[1] - p * left[0]) / (1.0 - p * q)];
+        let expected = of_two.map(|bonus| alpha * fair + bonus);
+        for k in 0..2 {
+            let share = found.shares[if swap { 1 - k } else { k }];
+            prop_assert!((share - expected[k]).abs() <= 40.0 * f64::EPSILON, "{expected:?} {found:?}");
+        }
+    }
+
+    /// At alpha = 0 nothing is kept of either resource, so flows with different dominant resources use up both.
+    #[test]
+    fn closed_form_uses_up_both_resources_at_any_ratio(
+        times in prop::collection::vec((-15.0..15.0, -9.0..9.0), 1..12), ties in any_ties(),
+    ) {
+        let power = |exponent: f64| 10f64.powf(exponent);
+        let ends = [(-12.0, 0.0), (12.0, 0.0)];
+        let head = |&(ratio, time): &(f64, f64)| {
+            Head::new(&[power(ratio.min(0.0) + time), power(time - ratio.max(0.0))], 1.0)
+        };
+        let heads: Vec<Head> = ends.iter().chain(&times).map(head).collect::<Result<_, _>>().expect("valid times");
+        let found = Tradeoff::new(0.0, ties).and_then(|t| t.allocate(&heads)).expect("valid");
+        prop_assert!(found.utilisation.iter().all(|used| (used - 1.0).abs() <= 40.0 * f64::EPSILON), "{found:?}");
+    }
+
     /// With (18), only equal flows are interchangeable, and `Split` settles them: the shares themselves agree. Giving
     /// up 1e-9 of throughput moves a share by 1e-9 over the smallest price difference; different normalised times of
     /// whole numbers up to 20 are at least 1/380 apart, and so is a price from zero: 1e-9 * 380^2 < 2e-4. The solver's

@@ -5,6 +5,9 @@ use std::cmp::Ordering;
 use super::{Ties, alone, distribute};
 use crate::head::Head;
 
+/// Of a product and a difference, relative to what they are taken from.
+const ROUNDING: f64 = 2.0 * f64::EPSILON;
+
 /// Adds the optimal bonus for remaining shares `mu` (both at least 0) to `shares`. O(n).
 ///
 /// The flows at the two ends of order (23) are the only candidates. A ratio is never formed: the three cases are told
@@ -28,10 +31,20 @@ pub(super) fn add_bonus(heads: &[Head], mu: [f64; 2], ties: Ties, shares: &mut [
         distribute(heads, first, alone(a, &mu), ties, shares);
     } else {
         let to_first = (above_last / spread).min(alone(a, &mu));
-        let left = [(mu[0] - a[0] * to_first).max(0.0), (mu[1] - a[1] * to_first).max(0.0)];
         distribute(heads, first, to_first, ties, shares);
-        distribute(heads, last, alone(z, &left), ties, shares);
+        distribute(heads, last, beside(a, to_first, z, &mu, below_first / spread), ties, shares);
     }
+}
+
+/// What the last flow gets where the first one gets `to_first`: `exact`, unless that leaves some of both resources or
+/// oversells one, by more than the rounding of what the first one leaves. That alone would not do: divided by a small
+/// `z_r`, its rounding can be more than all.
+fn beside(a: &[f64], to_first: f64, z: &[f64], mu: &[f64; 2], exact: f64) -> f64 {
+    let left = |rounding: f64| {
+        let of = |r: usize| (mu[r] - a[r] * to_first + rounding * mu[r]).max(0.0);
+        alone(z, &[of(0), of(1)])
+    };
+    exact.clamp(left(-ROUNDING), left(ROUNDING))
 }
 
 /// Order (23): the largest `tbar_1 / tbar_2` first. As the larger of the two times is exactly 1, the ratio falls when
