@@ -39,7 +39,8 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
                 [None; M]
             }
         };
-        self.common.rate = self.alpha / bottleneck;
+        // Not rounded to nothing: V that stands keeps no new flow out, and one that only creeps does.
+        self.common.rate = if self.alpha > 0.0 { (self.alpha / bottleneck).max(f64::MIN_POSITIVE) } else { 0.0 };
         self.floors.clock.rate = if self.floors.are_used { 1.0 / bottleneck } else { 0.0 };
         self.floors.first.rate = first / bottleneck;
         self.favour(favoured, queues, started);
