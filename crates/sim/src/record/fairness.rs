@@ -105,16 +105,26 @@ impl<const M: usize> RunResult<M> {
 
 /// Jain's index, `(sum x)^2 / (n sum x^2)`: 1 if all are equal or zero, 1/n if one has all.
 pub fn jain(values: &[f64]) -> f64 {
-    let sum: f64 = values.iter().sum();
-    let squares: f64 = values.iter().map(|x| x * x).sum();
+    let unit = magnitude(values);
+    let sum: f64 = values.iter().map(|x| x / unit).sum();
+    let squares: f64 = values.iter().map(|x| (x / unit) * (x / unit)).sum();
     if squares == 0.0 { 1.0 } else { sum * sum / (values.len() as f64 * squares) }
+}
+
+/// The power of two in the largest of these values, by which they are divided exactly, and their squares neither
+/// overflow nor vanish.
+fn magnitude(values: &[f64]) -> f64 {
+    let most = values.iter().copied().fold(0.0, f64::max);
+    f64::from_bits(most.to_bits() & f64::INFINITY.to_bits()).max(f64::MIN_POSITIVE)
 }
 
 /// The Gini coefficient, `sum (2 i - n - 1) x_i / (n sum x)` over ascending values, i from 1; 0 if all are zero.
 pub fn gini(ascending: &[f64]) -> f64 {
     let n = ascending.len() as f64;
-    let sum: f64 = ascending.iter().sum();
-    let ranked: f64 = ascending.iter().enumerate().map(|(i, x)| (2.0 * (i as f64 + 1.0) - n - 1.0) * x).sum();
+    let unit = magnitude(ascending);
+    let sum: f64 = ascending.iter().map(|x| x / unit).sum();
+    let of_rank = |(i, x): (usize, &f64)| (2.0 * (i as f64 + 1.0) - n - 1.0) * (x / unit);
+    let ranked: f64 = ascending.iter().enumerate().map(of_rank).sum();
     if sum == 0.0 { 0.0 } else { ranked / (n * sum) }
 }
 
@@ -127,5 +137,15 @@ mod tests {
         assert_eq!((jain(&[2.0, 2.0, 2.0]), gini(&[2.0, 2.0, 2.0])), (1.0, 0.0));
         assert_eq!((jain(&[0.0, 0.0, 0.0, 1.0]), gini(&[0.0, 0.0, 0.0, 1.0])), (0.25, 0.75));
         assert_eq!((jain(&[0.0, 0.0]), gini(&[0.0, 0.0])), (1.0, 0.0));
+    }
+
+    #[test]
+    fn indices_do_not_depend_on_the_size_of_the_shares() {
+        let shares = [1.0, 2.0, 3.0, 4.0];
+        for size in [5e-324, 1e-320, 1e-200, 1e-101, 1e-30, 1e30, 1e101, 1e200, 4e307] {
+            let shares = shares.map(|share| share * size);
+            let (jain, gini) = (jain(&shares), gini(&shares));
+            assert!((jain - 5.0 / 6.0).abs() < 1e-3 && (gini - 0.25).abs() < 1e-3, "{size}: {jain}, {gini}");
+        }
     }
 }
