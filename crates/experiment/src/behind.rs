@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::iter;
 
 use dovetail_model::fluid::behind::{Behind, Due, Reference, Times};
+use dovetail_sched::{LONGEST_TIME, Spec};
 use dovetail_sim::{Pipeline, Recorder, SimPacket, Workload};
 use dovetail_units::{Duration, Time};
 
@@ -60,6 +61,13 @@ impl FlowBehind {
     }
 }
 
+/// The longest packet that a scheduler is told of (`largest` of `gmr3`), in seconds: its turns are worth that much,
+/// even if no packet is so long.
+pub(crate) fn largest_s(scheduler: &Spec) -> f64 {
+    let told = scheduler.value("largest").and_then(|time| time.parse::<Duration>().ok());
+    told.map_or(0.0, |time| time.min(LONGEST_TIME).as_secs_f64())
+}
+
 /// Holds a run against the fluids.
 pub struct Watch<const M: usize> {
     servers: [f64; M],
@@ -74,9 +82,15 @@ pub struct Watch<const M: usize> {
 }
 
 impl<const M: usize> Watch<M> {
-    /// For a scheduler that promises these parts of the fair share, from these seconds on; and to some flows a part of
-    /// their own, in the order of the flows, if `own` is not empty.
-    pub fn new(workload: &Workload<M>, pipeline: &Pipeline<M>, promises: &[(f64, f64)], own: &[Option<f64>]) -> Self {
+    /// For this scheduler, which promises these parts of the fair share, from these seconds on; and to some flows a
+    /// part of their own, in the order of the flows, if `own` is not empty.
+    pub fn new(
+        workload: &Workload<M>,
+        pipeline: &Pipeline<M>,
+        scheduler: &Spec,
+        promises: &[(f64, f64)],
+        own: &[Option<f64>],
+    ) -> Self {
         let weights = || workload.flows.iter().map(|flow| flow.weight.as_f64());
         let counts = || workload.flows.iter().map(|flow| flow.weights().map(|on| flow.weight.as_f64() / on.as_f64()));
         let differ = counts().flatten().any(|count| count != 1.0);
@@ -84,12 +98,16 @@ impl<const M: usize> Watch<M> {
         let speed = |part: f64| if part > 0.0 { part.min(1.0) } else { 1.0 };
         let changes: Vec<(f64, f64)> = promises.iter().rev().map(|&(at, part)| (at, speed(part))).collect();
         let own = || own.iter().map(|part| part.map(speed));
+        let turn_s = largest_s(scheduler);
         let lower = changes.iter().map(|&(_, speed)| speed).chain(own().flatten()).any(|s| s < 1.0);
         Self {
             servers: pipeline.servers().map(f64::from),
             counts: if differ { counts().collect() } else { Vec::new() },
-            fair: Reference::new(Due::Fair, weights()),
-            due: lower.then(|| Reference::with_parts(Due::Part, weights().zip(own().chain(iter::repeat(None))))),
+            fair: Reference::new(Due::Fair, weights()).with_turns(turn_s),
+            due: lower.then(|| {
+                let flows = weights().zip(own().chain(iter::repeat(None)));
+                Reference::with_parts(Due::Part, flows).with_turns(turn_s)
+            }),
             changes,
             now_s: 0.0,
         }

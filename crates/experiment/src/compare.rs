@@ -269,7 +269,7 @@ fn record<const M: usize>(
     };
     let kept = (PacketLog::new(settings.packet_log), Entrances::new(settings.packet_log));
     let own = own_parts(&scenario.names_in_values().number_all(spec)?, workload);
-    let watch = Watch::new(workload, pipeline, &promises(spec, &changes), &own);
+    let watch = Watch::new(workload, pipeline, spec, &promises(spec, &changes), &own);
     let mut recorder = (Metrics::new(workload, pipeline, metrics), (kept, watch));
     let taken = Cell::new(false);
     let take_thread = || {

@@ -1,8 +1,10 @@
 //! What is true of a run, and decides which guarantees apply to it.
 
+use dovetail_sched::LONGEST_TIME;
 use dovetail_sim::End;
 use dovetail_units::Duration;
 
+use crate::behind;
 use crate::recorded::{Recorded, ResourceTotal};
 use crate::scenario::Scenario;
 
@@ -62,6 +64,9 @@ fn whole(run: &Recorded) -> Result<(), &'static str> {
 /// A resource has several servers.
 pub const PARALLEL: &str = "does not apply: a resource has parallel servers";
 
+/// Schedulers count a packet of more than [`LONGEST_TIME`] as that, so that its flow gets more than others.
+const TOO_LONG: &str = "does not apply: a packet takes longer than 18 minutes, more than schedulers tell apart";
+
 /// Packets overtake others that were handed out before.
 const PAST: &str = "does not apply: packets go past a resource between others";
 
@@ -108,8 +113,21 @@ impl Facts {
         if between.contains(&true) && !run.scheduler.name.contains('+') {
             facts.obstacle = facts.obstacle.or(Some(PAST));
         }
+        if facts.too_long() {
+            facts.obstacle = facts.obstacle.or(Some(TOO_LONG));
+        }
         facts.weights = facts.senders().map(|f| f.weight).sum();
         facts
+    }
+
+    /// Whether some packet takes longer than schedulers tell apart.
+    fn too_long(&self) -> bool {
+        self.longest_s > LONGEST_TIME.as_secs_f64()
+    }
+
+    /// What claims on any traffic need: that the scheduler knows how long packets take.
+    pub fn told(&self) -> Result<(), &'static str> {
+        if self.too_long() { Err(TOO_LONG) } else { Ok(()) }
     }
 
     /// What every theorem on single packets needs.
@@ -176,8 +194,7 @@ pub fn fixed_quantum_s(run: &Recorded) -> Option<f64> {
 
 /// The L of `gmr3`: its parameter `largest`, or the longest time of any packet on any resource, if that is longer.
 pub fn largest_s(run: &Recorded, facts: &Facts) -> f64 {
-    let given = run.scheduler.value("largest").and_then(|time| time.parse::<Duration>().ok());
-    given.map_or(0.0, Duration::as_secs_f64).max(facts.longest_s)
+    behind::largest_s(&run.scheduler).max(facts.longest_s)
 }
 
 fn obstacle(scenario: &Scenario, run: &Recorded) -> Option<&'static str> {

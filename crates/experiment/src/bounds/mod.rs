@@ -25,7 +25,7 @@ use serde::Serialize;
 use crate::behind::ROUNDS;
 use crate::recorded::Recorded;
 use crate::scenario::Scenario;
-use facts::{PARALLEL, largest_s};
+use facts::PARALLEL;
 
 pub use composite::{delay, drift};
 pub use facts::{Facts, FlowFacts};
@@ -215,8 +215,9 @@ fn behind(run: &Recorded, facts: &Facts) -> Option<Bound> {
     let worst = all.max_by(|a, b| a.due_rounds.total_cmp(&b.due_rounds)).filter(|_| shares && promised)?;
     let remark = "what waiting for a turn explains, on any traffic; more is called starvation; a theorem for mr3 only";
     let row = Bound::new(run, "a packet behind its due share <= 3 rounds", "docs/theory/behind.md", remark);
-    // A round is as long as the packets that came make it; turns may be worth longer ones.
-    let longer = if facts.longest_s > 0.0 { largest_s(run, facts) / facts.longest_s } else { 1.0 };
-    let explained = ROUNDS * worst.due_round_s * longer;
+    if let Err(reason) = facts.told() {
+        return Some(Bound { remark: reason.into(), ..row });
+    }
+    let explained = ROUNDS * worst.due_round_s;
     Some(if explained > 0.0 { row.with(explained, worst.due_s()) } else { row })
 }

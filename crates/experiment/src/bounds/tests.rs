@@ -363,6 +363,27 @@ fn gmr3_is_held_to_the_longest_packet_that_it_is_told() {
     assert!(grew, "no guarantee would be broken by the packets' own times");
 }
 
+/// Schedulers count longer packets as 18 minutes, so that nothing is known of who waits for whom.
+#[test]
+fn of_packets_longer_than_schedulers_tell_apart_no_bound_is_claimed() {
+    let of = |minutes: u32| {
+        let class = |name: &str, cost: String| {
+            let list = "list = [{ at = '0 s', size = '1 B', count = 5 }]";
+            format!("[[class]]\nname = '{name}'\ncost = {{ cpu = '{cost}' }}\n[[flows]]\nclass = '{name}'\n{list}\n")
+        };
+        let (long, short) = (class("c", format!("{minutes} min")), class("d", "1 s".to_string()));
+        let text = format!("[[resource]]\nname = 'cpu'\n{long}{short}");
+        let scenario = Scenario::parse("s.toml", &text, &[], PathBuf::new()).unwrap_or_else(|e| panic!("{e}"));
+        bounds(&scenario, &runs(&scenario, &["drfq", "mr3", "gmr3", "drr", "wfq"])).bounds
+    };
+    let claims = |rows: Vec<Bound>| rows.into_iter().filter(|b| !b.guarantee.starts_with("makespan"));
+    assert!(claims(of(18)).any(|row| row.bound_s.is_some()));
+    for row in claims(of(19)) {
+        assert!(row.bound_s.is_none() && row.remark.starts_with("does not apply"), "{row:#?}");
+        assert!(row.remark.contains("longer than 18 minutes") || row.scheduler == "drr", "{row:#?}");
+    }
+}
+
 /// A packet that ends exactly when it may is not too late by a rounding.
 #[test]
 fn a_bound_that_is_met_exactly_is_kept() {

@@ -56,6 +56,32 @@ fn the_demos_call_starves_under_fifo_and_under_no_fair_scheduler() {
     assert_eq!(said[1..], ["Nobody starves under drfq."]);
 }
 
+/// Whose turns are worth a long packet makes the others wait for that long, and nobody for more.
+#[test]
+fn waiting_for_turns_that_gmr3_was_told_to_make_long_is_no_starvation() {
+    let text = "
+        [[resource]]
+        name = 'cpu'
+        [[resource]]
+        name = 'link'
+        rate = '8 Mbps'
+        [[class]]
+        name = 'a'
+        cost = { cpu = '900 us' }
+        [[flows]]
+        class = 'a'
+        count = 4
+        size = '1000 B'
+        arrivals = 'constant'
+        rate = '1000 pps'
+        stop = '4 s'
+    ";
+    let run = run(&read(text), "gmr3:largest=200 ms");
+    let behind = run.flows.iter().map(|flow| flow.behind.time_s).fold(0.0, f64::max);
+    assert!(behind > 1.0, "nobody waits for long: {behind} s");
+    assert_eq!(starving(&[run]), ["Nobody starves under gmr3:largest=200 ms."]);
+}
+
 #[test]
 fn a_flow_that_nothing_is_promised_to_starves() {
     assert!(!who(&run(&file("first.toml", &[]), "tradeoff:alpha=0")).is_empty());

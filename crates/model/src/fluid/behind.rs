@@ -23,8 +23,9 @@ pub struct Behind {
     pub time_s: f64,
     /// In packets: how many had left the fluid and not the machine.
     pub packets: u32,
-    /// In time, divided by the round that this packet met: the longest time of any packet on any resource, for each of
-    /// the m resources and each flow in the fluid (by weight), and once more for what was under way.
+    /// In time, divided by the round that this packet met: the longest time of any packet on any resource, or what a
+    /// turn is [worth](Reference::with_turns) if that is more, for each of the m resources and each flow in the fluid
+    /// (by weight), and once more for what was under way.
     pub rounds: f64,
     /// That round.
     pub round_s: f64,
@@ -147,6 +148,8 @@ pub struct Reference<const M: usize> {
     /// Dominant time that has left the fluid less what has left the machine.
     lead_s: f64,
     longest_s: f64,
+    /// What turns are worth at least.
+    turn_s: f64,
 }
 
 impl<const M: usize> Reference<M> {
@@ -192,7 +195,15 @@ impl<const M: usize> Reference<M> {
             weights: 0.0,
             lead_s: 0.0,
             longest_s: 0.0,
+            turn_s: 0.0,
         }
+    }
+
+    /// Against a scheduler whose turns are worth a packet of so many seconds on some resource, even if none is so long.
+    #[must_use]
+    pub fn with_turns(mut self, turn_s: f64) -> Self {
+        self.turn_s = turn_s;
+        self
     }
 
     /// All without a part of their own advance at this positive part of the speed from now on.
@@ -239,7 +250,8 @@ impl<const M: usize> Reference<M> {
     /// How far each flow was behind at worst, if the run ends now.
     pub fn finish(mut self, now_s: f64) -> Vec<Behind> {
         self.advance(now_s);
-        let (longest_s, mut done) = (self.longest_s, self.done);
+        let longest_s = if self.longest_s > 0.0 { self.longest_s.max(self.turn_s) } else { 0.0 };
+        let mut done = self.done;
         let worst = |mut flow: FluidFlow| {
             while let Some(done) = done.pop(&mut flow.done) {
                 flow.note(now_s, done);
