@@ -443,14 +443,20 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
     fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        if record.packets > 0 && weight != old && self.newcomers == Newcomers::Pay {
-            let now = &self.virtual_time;
+        let (waits, now) = (record.packets > 0, &self.virtual_time);
+        if weight != old && (waits || self.newcomers == Newcomers::Free) {
             if self.delta.is_some() {
-                let places = self.places[flow as usize].iter_mut().zip(now);
-                places.for_each(|(Place { tags, start }, &now)| tags.reweigh(*start, now, old, weight));
-            } else {
+                for (Place { tags, start }, &now) in self.places[flow as usize].iter_mut().zip(now) {
+                    match waits {
+                        true => tags.reweigh(*start, now, old, weight),
+                        false => tags.reweigh_idle(now, old, weight),
+                    }
+                }
+            } else if waits {
                 let start = record.state.start(0);
                 record.state.reweigh(start, now[0], old, weight);
+            } else {
+                record.state.reweigh_idle(now[0], old, weight);
             }
         }
         self.place_head(flow, queues);

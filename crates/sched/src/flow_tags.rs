@@ -29,7 +29,8 @@
 //!   last packet.
 //!
 //! When the weight of a flow that waits changes, T - V changes with it: what the flow is owed, and has still to wait
-//! for, is the same time as before.
+//! for, is the same time as before. As published a flow has no deposit, and its F may be ahead of V though nothing of
+//! it waits. Then F - V changes so.
 
 use dovetail_units::Weight;
 
@@ -124,6 +125,13 @@ impl StartTags {
         self.finish = Tag::at(virtual_time + ahead).moved(-self.deposit, new);
         if self.mark.is_floor {
             self.mark = Mark::default();
+        }
+    }
+
+    /// The same while nothing waits: without a deposit, F may be ahead.
+    pub fn reweigh_idle(&mut self, virtual_time: u128, old: Weight, new: Weight) {
+        if self.finish.ticks() > virtual_time {
+            self.finish = self.finish.rescaled(virtual_time, old, new);
         }
     }
 

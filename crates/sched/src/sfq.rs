@@ -302,11 +302,15 @@ impl<const M: usize> Discipline<M> for Sfq {
     }
 
     fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
-        let tagged = self.heads.get(flow).is_some() && self.newcomers == Newcomers::Pay;
-        let now = self.virtual_time;
+        let (tagged, now) = (self.heads.get(flow).is_some(), self.virtual_time);
+        let idle = queues.flow(flow).packets == 0 && self.newcomers == Newcomers::Free;
         let (tags, weight) = self.tags(flow, queues);
         if tagged && weight != old {
             tags.reweigh(tags.start(0), now, old, weight);
+        } else if idle {
+            tags.reweigh_idle(now, old, weight);
+            let finish = tags.finish();
+            self.latest_finish = self.latest_finish.max(finish);
         }
         self.place_head(flow, queues);
     }

@@ -67,6 +67,18 @@ impl Tag {
         Self { low: ticks as u64, high: (ticks >> 64) as u32, part: self.part }
     }
 
+    /// Where it is when the weight, which was `old` until `now`, becomes `new`: the work from then to there, or back,
+    /// is the same.
+    #[must_use]
+    pub fn rescaled(self, now: u128, old: Weight, new: Weight) -> Self {
+        // Less than 2^96 times 2^30.
+        let by = |ticks: u128| ticks * u128::from(old.as_milli()) / u128::from(new.as_milli());
+        match self.ticks() >= now {
+            true => Self::at(now.saturating_add(by(self.ticks() - now))),
+            false => Self::at(now.saturating_sub(by(now - self.ticks()))),
+        }
+    }
+
     /// No earlier than `ticks`.
     #[must_use]
     #[inline]

@@ -205,15 +205,27 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrfq<M, P> {
 
     fn set_flow(&mut self, _now: Time, flow: FlowId, config: FlowConfig<M>) -> Result<(), UnknownFlow> {
         let at = self.find(flow).ok_or(UnknownFlow)?;
-        let reweighed = self.flows[at].config.weight != config.weight && self.newcomers == Newcomers::Pay;
+        let reweighed = self.flows[at].config.weight != config.weight;
         if let (true, Some((_, deposit, tags))) = (reweighed, self.first(&self.flows[at])) {
-            // S + d - V is as much time as before.
+            // S + d - V is as much time as before. Newcomers that are free have no d.
             let [old, new] = [self.flows[at].config.weight, config.weight].map(|w| i128::from(w.as_milli()));
             self.flows[at].finish = std::array::from_fn(|j| {
                 let now = self.virtual_time[j];
                 moved(((now + (tags[j] - now).max(0) * old / new).min(LAST), 0), -deposit[j], new)
             });
-            self.flows[at].waiting[0].stamp = [0; M];
+            // As published a packet keeps V at its arrival, which is no more than that now.
+            if self.newcomers == Newcomers::Pay {
+                self.flows[at].waiting[0].stamp = [0; M];
+            }
+        }
+        if let (Newcomers::Free, true) = (self.newcomers, self.flows[at].waiting.is_empty()) {
+            // F - V is as much time as before, if it is more than nothing.
+            let [old, new] = [self.flows[at].config.weight, config.weight].map(|w| i128::from(w.as_milli()));
+            for (finish, now) in self.flows[at].finish.iter_mut().zip(self.virtual_time) {
+                if finish.0 > now && old != new {
+                    *finish = ((now + (finish.0 - now) * old / new).min(LAST), 0);
+                }
+            }
         }
         self.flows[at].config = config;
         Ok(())
