@@ -7,19 +7,27 @@
 //! * A flow is *new* if it is set up while packets wait, until it has been in the fluid once.
 //! * When the last packet of a new flow is handed out, or a flow that is in the fluid is removed, the fluid is *closed*
 //!   until V comes to the F of that flow.
+//! * To a heavier flow it is closed for as long only as what is left of that packet takes at the heavier weight; of
+//!   several flows, one after another ([`newcomers`](crate::newcomers)). The packet of a flow of weight 0.01 reaches a
+//!   hundred times as far in V as that of one of weight 1, which would else be shut out for that long.
 //! * What is left in the fluid of a packet that was handed out, of a flow that is removed, the fluid works off before
 //!   it goes on.
-//! * A new flow that comes meanwhile enters when V is there. All that wait enter together, so that nobody waits for
-//!   more than a packet of another new flow.
+//! * A new flow that comes meanwhile enters when V is there. All of similar weights that wait enter together, so that
+//!   nobody waits for more than what is left of other new flows' last packets. Heavier ones do not enter after lighter
+//!   ones.
 //!
-//! So the packets of the stream end in the fluid one after another, as those of one flow that is backlogged throughout.
+//! So the packets of the stream end in the fluid one after another, as those of one flow that is backlogged throughout:
+//! between two that follow each other, V moves by as much as the first one takes at the larger weight of the two. Light
+//! ones may still be in the fluid when heavier ones come, but no more than one of each class of weights.
 //! Flows that were set up when nothing waited, and those that come again, enter at once, as published: k of them are
 //! worth k flows.
 //!
 //! A fluid may have several virtual times, of which a flow is served by one. Then it opens when all have come to the
 //! last F in each.
 
-use crate::newcomers::Newcomers;
+use dovetail_units::Weight;
+
+use crate::newcomers::{CLASSES, Newcomers, Reached, class};
 use crate::queues::{Links, List};
 
 /// How a flow stands to the anteroom.
@@ -36,20 +44,23 @@ pub enum Visit {
     First,
 }
 
-/// New flows that wait to be let into a fluid, in the order in which they came.
+/// New flows that wait to be let into a fluid, by class of weight, each in the order in which they came.
 #[derive(Clone, Debug)]
 pub struct Anteroom<const CLOCKS: usize = 1> {
     newcomers: Newcomers,
-    /// V at which the fluid opens, by clock.
-    opens: [u128; CLOCKS],
-    waiting: List,
+    /// R, by clock.
+    reached: [Reached; CLOCKS],
+    waiting: [List; CLASSES],
+    /// The classes of which flows wait, as bits.
+    occupied: u32,
     links: Links,
 }
 
 impl<const CLOCKS: usize> Anteroom<CLOCKS> {
     /// By which new flows are let in so.
     pub fn new(newcomers: Newcomers) -> Self {
-        Self { newcomers, opens: [0; CLOCKS], waiting: List::default(), links: Links::default() }
+        let (reached, waiting) = ([Reached::default(); CLOCKS], [List::default(); CLASSES]);
+        Self { newcomers, reached, waiting, occupied: 0, links: Links::default() }
     }
 
     /// What a flow is that is set up while so many packets wait. Makes room for it, so that no packet has to wait for
@@ -59,54 +70,88 @@ impl<const CLOCKS: usize> Anteroom<CLOCKS> {
         if self.newcomers == Newcomers::Pay && packets > 0 { Visit::New } else { Visit::Known }
     }
 
-    /// V at which a flow that waits may enter, if one does.
+    /// V at which the next flow may enter, if one waits: no other may before.
     pub fn opens(&self) -> Option<[u128; CLOCKS]> {
-        (!self.waiting.is_empty()).then_some(self.opens)
+        self.heaviest().map(|class| self.reached.each_ref().map(|reached| reached.of(class)))
     }
 
-    /// A flow has a packet and is not in the fluid, whose virtual time this is: whether it enters now, or waits. O(1).
-    pub fn admits(&mut self, flow: u32, visit: &mut Visit, virtual_time: [u128; CLOCKS]) -> bool {
-        let is_shut = self.opens.iter().zip(virtual_time).any(|(opens, now)| *opens > now);
-        let closed = is_shut || !self.waiting.is_empty();
+    /// The heaviest class of which a flow waits.
+    fn heaviest(&self) -> Option<usize> {
+        self.occupied.checked_ilog2().map(|class| class as usize)
+    }
+
+    /// A flow of this weight has a packet and is not in the fluid, whose virtual time this is: whether it enters now,
+    /// or waits. O(1).
+    pub fn admits(&mut self, flow: u32, weight: Weight, visit: &mut Visit, virtual_time: [u128; CLOCKS]) -> bool {
+        let class = class(weight);
+        let is_shut = self.reached.iter().zip(virtual_time).any(|(reached, now)| reached.of(class) > now);
+        let closed = is_shut || self.heaviest().is_some_and(|waits| waits >= class);
         *visit = match *visit {
             Visit::New if closed => Visit::Waits,
             Visit::New => Visit::First,
             _ => Visit::Known,
         };
         if *visit == Visit::Waits {
-            self.links.push_back(&mut self.waiting, flow);
+            self.join(flow, class);
         }
         *visit != Visit::Waits
     }
 
-    /// The flow that has waited longest, which enters. O(1).
-    pub fn let_in(&mut self) -> Option<u32> {
-        let flow = self.waiting.first()?;
-        self.links.remove(&mut self.waiting, flow);
-        Some(flow)
+    fn join(&mut self, flow: u32, class: usize) {
+        self.links.push_back(&mut self.waiting[class], flow);
+        self.occupied |= 1 << class;
     }
 
-    /// The last packet of a flow that is in the fluid, and ends there at `finish`, which is 0 by the clocks that do not
-    /// serve it, is handed out. O(1).
-    pub fn handed_out(&mut self, visit: Visit, finish: [u128; CLOCKS]) {
-        if visit == Visit::First {
-            self.close_until(finish);
+    fn leave(&mut self, flow: u32, class: usize) {
+        self.links.remove(&mut self.waiting[class], flow);
+        if self.waiting[class].is_empty() {
+            self.occupied &= !(1 << class);
         }
     }
 
-    fn close_until(&mut self, finish: [u128; CLOCKS]) {
-        self.opens.iter_mut().zip(finish).for_each(|(opens, finish)| *opens = finish.max(*opens));
+    /// The weight of a flow that stands so was `old` until now. O(1).
+    pub fn reweighed(&mut self, flow: u32, visit: Visit, old: Weight, new: Weight) {
+        if visit == Visit::Waits && class(old) != class(new) {
+            self.leave(flow, class(old));
+            self.join(flow, class(new));
+        }
+    }
+
+    /// Of the heaviest flows the one that has waited longest, which enters. O(1).
+    pub fn let_in(&mut self) -> Option<u32> {
+        let class = self.heaviest()?;
+        let flow = self.waiting[class].first()?;
+        self.leave(flow, class);
+        Some(flow)
+    }
+
+    /// The last packet of a flow of this weight is handed out, which is in the fluid for the first time and ends there
+    /// at `finish`, 0 by the clocks that do not serve it. `virtual_time` is no earlier than when a flow entered last.
+    /// O(1).
+    pub fn handed_out(&mut self, weight: Weight, virtual_time: [u128; CLOCKS], finish: [u128; CLOCKS]) {
+        for (reached, (now, finish)) in self.reached.iter_mut().zip(virtual_time.into_iter().zip(finish)) {
+            if finish > now {
+                reached.reach(now, finish, weight);
+            }
+        }
     }
 
     /// A flow that stands so is removed; its head would end in the fluid at `finish`, if it is there, as in
     /// [`handed_out`](Self::handed_out). Whether the fluid is to work off what is left of a head that was handed out,
     /// before it goes on. O(1).
-    pub fn removed(&mut self, flow: u32, visit: Visit, finish: Option<[u128; CLOCKS]>) -> bool {
+    pub fn removed(
+        &mut self,
+        flow: u32,
+        weight: Weight,
+        visit: Visit,
+        virtual_time: [u128; CLOCKS],
+        finish: Option<[u128; CLOCKS]>,
+    ) -> bool {
         if visit == Visit::Waits {
-            self.links.remove(&mut self.waiting, flow);
+            self.leave(flow, class(weight));
         }
         let Some(finish) = finish.filter(|_| self.newcomers == Newcomers::Pay) else { return false };
-        self.close_until(finish);
+        self.handed_out(weight, virtual_time, finish);
         true
     }
 }

@@ -36,9 +36,10 @@
 //!
 //! Differences from the paper, with reasons:
 //! * A *new* flow, which is set up while packets wait, has no S below R before V has come to its F once; R is the
-//!   largest F of a packet that was the last one of a new flow, or of a flow that is removed. So a stream of new flows
-//!   has the tags of one flow that is backlogged throughout. A packet of a new flow may end later than the guarantee
-//!   says, by what it takes V to come to R.
+//!   largest F of a packet that was the last one of a new flow, or of a flow that is removed. What is left there of
+//!   lighter flows takes no longer than it would at the new flow's own weight ([`newcomers`](crate::newcomers)). So a
+//!   stream of new flows has the tags of one flow that is backlogged throughout. A packet of a new flow may end later
+//!   than the guarantee says, by what it takes V to come to R.
 //! * Weights need not add up to one: W is the sum of the weights of the flows that wait or whose F is still ahead of V.
 //!   Others are not owed anything now. The guarantees hold as if W were always the sum over all flows, which it never
 //!   exceeds.
@@ -47,6 +48,8 @@
 //! * V is not set to zero at the end of a busy period, but to the largest F, or, if that takes long, all tags are
 //!   forgotten: no flow has credit or debt.
 //! * A packet that needs no time on the resource counts as one nanosecond.
+//! * A changed weight holds at once, for what the flow has had early or is owed: tags keep their distance from V as
+//!   work.
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
@@ -227,9 +230,11 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
         let state = &mut queues.flow_mut(flow).state;
         // V has come to the F of its last packet, if there was one.
         state.is_new &= state.head_finish.ticks() == 0 || self.clock.end(flow).is_some();
-        let start = if state.is_new { self.newest.start(virtual_time, epoch) } else { virtual_time };
+        let is_new = state.is_new;
+        let weight = queues.flow(flow).weight();
+        let start = if is_new { self.newest.start(virtual_time, epoch, weight) } else { virtual_time };
         self.tags(flow, queues).floor = start;
-        self.clock.join(flow, queues.flow(flow).weight());
+        self.clock.join(flow, weight);
         self.place_head(flow, queues);
     }
 
@@ -255,7 +260,8 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
         if record.packets == 0 {
             self.clock.end_at(flow, record.state.finish.ticks(), record.weight(), true);
             if record.state.is_new {
-                self.newest.reach(record.state.finish.ticks(), self.clock.epoch());
+                let (now, finish) = (self.clock.virtual_time(), record.state.finish.ticks());
+                self.newest.reach(now, self.clock.epoch(), finish, record.weight());
             }
         }
         self.place_head(flow, queues);
@@ -283,10 +289,18 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
 
     fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
         let (new, waits) = (queues.flow(flow).weight(), queues.flow(flow).packets > 0);
+        let (now, epoch) = (self.clock.virtual_time(), self.clock.epoch());
+        let state = self.tags(flow, queues);
+        state.finish = state.finish.rescaled(now, old, new);
+        // Ahead of V it is where new flows begin.
+        state.floor = match state.floor > now {
+            true => self.newest.start(now, epoch, new),
+            false => Tag::at(state.floor).rescaled(now, old, new).ticks(),
+        };
         match self.clock.end(flow) {
             Some(end) => {
                 self.clock.leave(flow, old);
-                self.clock.end_at(flow, end, new, false);
+                self.clock.end_at(flow, Tag::at(end).rescaled(now, old, new).ticks(), new, false);
             }
             None if waits => self.clock.reweigh(old, new),
             None => (),
@@ -297,8 +311,9 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         if queues.flow(flow).packets > 0 || self.clock.end(flow).is_some() {
             let finish = self.tags(flow, queues).finish.ticks();
-            self.newest.reach(finish, self.clock.epoch());
-            self.clock.leave(flow, queues.flow(flow).weight());
+            let weight = queues.flow(flow).weight();
+            self.newest.reach(self.clock.virtual_time(), self.clock.epoch(), finish, weight);
+            self.clock.leave(flow, weight);
         }
         self.early.remove(flow);
         self.eligible.remove(flow);

@@ -36,9 +36,10 @@
 //!
 //! Differences from the paper, with reasons:
 //! * A *new* flow, which is set up while packets wait, has no F below R before its packets in GPS have ended once; R is
-//!   the largest F of a packet that was the last one of a new flow, or of a flow that is removed. So a stream of new
-//!   flows has the tags of one flow that is backlogged throughout. GPS serves them from V on, as published. A packet of
-//!   a new flow may finish later than the guarantee says, by R - V in GPS.
+//!   the largest F of a packet that was the last one of a new flow, or of a flow that is removed. What is left there of
+//!   lighter flows takes no longer than it would at the new flow's own weight ([`newcomers`](crate::newcomers)). So a
+//!   stream of new flows has the tags of one flow that is backlogged throughout. GPS serves them from V on, as
+//!   published. A packet of a new flow may finish later than the guarantee says, by R - V in GPS.
 //! * V is held, not set to zero, while GPS is idle. All finish tags are then at most V: no flow has credit or debt.
 //! * GPS runs in real time at the resource's full speed. Where another resource is the bottleneck GPS is ahead of the
 //!   packets, and order tends to order of arrival: a weakness of WFQ at a resource that is not always available.
@@ -229,7 +230,8 @@ impl<const M: usize> Discipline<M> for Wfq {
         // Its last packet, if there was one, has ended in GPS.
         state.is_new &= state.last.ticks() == 0 || self.gps.end(flow).is_some();
         if state.is_new && queues.flow(flow).head == slot {
-            *queues.stamp_mut(slot) = self.newest.start(self.gps.virtual_time(), self.gps.epoch());
+            let weight = queues.flow(flow).weight();
+            *queues.stamp_mut(slot) = self.newest.start(self.gps.virtual_time(), self.gps.epoch(), weight);
         }
         let last = self.tags(flow, queues).last.at_least(self.gps.virtual_time());
         let last = last.moved(nanos, queues.flow(flow).weight());
@@ -253,7 +255,8 @@ impl<const M: usize> Discipline<M> for Wfq {
         state.finish = state.head_finish;
         let (is_new, finish) = (state.is_new, state.finish.ticks());
         if is_new && queues.flow(flow).packets == 0 {
-            self.newest.reach(finish, self.gps.epoch());
+            let weight = queues.flow(flow).weight();
+            self.newest.reach(self.gps.virtual_time(), self.gps.epoch(), finish, weight);
         }
         self.place_head(flow, queues);
     }
@@ -283,8 +286,8 @@ impl<const M: usize> Discipline<M> for Wfq {
         let head = queues.flow(flow).head;
         let floor = if head == NIL { 0 } else { core::mem::take(queues.stamp_mut(head)) };
         let state = self.tags(flow, queues);
-        state.finish = rescaled(state.finish.at_least(floor), now, old, new);
-        let last = rescaled(state.last, now, old, new);
+        state.finish = state.finish.at_least(floor).rescaled(now, old, new);
+        let last = state.last.rescaled(now, old, new);
         self.set_last(flow, last, queues);
         self.place_head(flow, queues);
     }
@@ -292,9 +295,9 @@ impl<const M: usize> Discipline<M> for Wfq {
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.heads.remove(flow);
         let WfqFlow { finish, last, .. } = *self.tags(flow, queues);
-        let counts = self.newest.reach(finish.ticks(), self.gps.epoch());
+        let weight = queues.flow(flow).weight();
+        let counts = self.newest.reach(self.gps.virtual_time(), self.gps.epoch(), finish.ticks(), weight);
         if self.gps.end(flow).is_some() {
-            let weight = queues.flow(flow).weight();
             let some = |slot: u32| Some(slot).filter(|&slot| slot != NIL);
             let slots = core::iter::successors(some(queues.flow(flow).head), |&slot| some(queues.slot(slot).next));
             let times = slots.map(|slot| self.shared.nanos(&queues.slot(slot).cost));
@@ -305,15 +308,5 @@ impl<const M: usize> Discipline<M> for Wfq {
                 self.gps.leave(flow, weight);
             }
         }
-    }
-}
-
-/// The tag of a flow whose weight was `old` until `now`: the work from then to there, or back, is the same.
-fn rescaled(tag: Tag, now: u128, old: Weight, new: Weight) -> Tag {
-    // Less than 2^96 times 2^30.
-    let by = |ticks: u128| ticks * u128::from(old.as_milli()) / u128::from(new.as_milli());
-    match tag.ticks() >= now {
-        true => Tag::at(now.saturating_add(by(tag.ticks() - now))),
-        false => Tag::at(now.saturating_sub(by(now - tag.ticks()))),
     }
 }

@@ -11,12 +11,16 @@
 //! * The fluid stands still while something that has started waits and what was handed out should be through on
 //!   resource 0 by what it was charged there.
 //! * Of several packets that end at one time the one with the lower tag goes first, then the flow with the lower index.
+//! * New flows, if they pay: who may enter is found from all the last packets of new flows, and all removed flows,
+//!   since the beginning. Weights are rounded down to 2^k / 1024. Packets that end when a flow may enter go first; then
+//!   flows of the largest such weight, in the order in which they came.
 //!
 //! Cost per call: O(n M) for each event since the last call, n flows.
 
 use std::collections::VecDeque;
 
 use dovetail_sched::drgps::TrackBy;
+use dovetail_sched::newcomers::Newcomers;
 use dovetail_sched::spec::SpecError;
 use dovetail_sched::{
     DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
@@ -60,6 +64,19 @@ struct Flow<const M: usize, P> {
     correction: i128,
     /// What waiting packets that have started are charged on resource 0, in nanoseconds.
     planned: i128,
+    /// It was set up while packets waited, and has not come to the end of a packet with none behind it since.
+    is_new: bool,
+    /// When it came to wait for the fluid, counted over all flows, if it does.
+    outside: Option<u64>,
+}
+
+/// A last packet of a new flow, or a flow that was removed: V when it was handed out or that happened, where it ends in
+/// the fluid, and the flow's weight in thousandths.
+#[derive(Clone, Copy, Debug)]
+struct Gone {
+    at: i128,
+    finish: i128,
+    milli: i128,
 }
 
 /// The trackers, naively.
@@ -75,14 +92,23 @@ pub struct NaiveDrgps<const M: usize, P> {
     flows: Vec<Flow<M, P>>,
     free: Vec<u32>,
     starts: u64,
+    newcomers: Newcomers,
+    gone: Vec<Gone>,
+    came: u64,
+    /// For how long it works for flows that were removed, in nanoseconds.
+    pause: i128,
     stats: Stats,
 }
 
 impl<const M: usize, P> NaiveDrgps<M, P> {
     /// In this order.
-    pub fn new(order: TrackBy) -> Self {
+    pub fn new(order: TrackBy, newcomers: Newcomers) -> Self {
         Self {
             order,
+            newcomers,
+            gone: Vec::new(),
+            came: 0,
+            pause: 0,
             now: Time::ZERO,
             virtual_time: 0,
             work: 0,
@@ -121,6 +147,58 @@ impl<const M: usize, P> NaiveDrgps<M, P> {
         ticks.checked_mul(self.load()).map(|work| (work, flow))
     }
 
+    /// Up to where a new flow of this weight has to wait.
+    fn reached(&self, milli: i128) -> i128 {
+        let own = rounded(milli);
+        self.gone.iter().fold(0, |reached: i128, gone| {
+            let until_end = reached.max(gone.finish);
+            if own <= rounded(gone.milli) {
+                return until_end;
+            }
+            // `own` is in 1024ths.
+            let left = ((gone.finish - gone.at).max(0) * gone.milli + 999) / 1000;
+            until_end.min(reached.max(gone.at) + left * 1024 / own + 1)
+        })
+    }
+
+    /// Whether a flow waits for the fluid that is at least so heavy.
+    fn waits_outside(&self, milli: i128) -> bool {
+        self.flows.iter().any(|f| f.outside.is_some() && rounded(f.milli()) >= rounded(milli))
+    }
+
+    /// The next flow that enters, and when.
+    fn next_to_enter(&self) -> Option<(i128, usize)> {
+        let outside = self.flows.iter().enumerate().filter_map(|(i, f)| f.outside.map(|came| (i, f.milli(), came)));
+        let (i, milli, _) = outside.min_by_key(|&(_, milli, came)| (-rounded(milli), came))?;
+        Some((self.reached(milli), i))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.flows.iter().all(|f| f.head.is_none())
+    }
+
+    /// If the fluid is empty, the next flow that waits outside enters at once.
+    fn fill(&mut self) {
+        if let (true, Some((opens, flow))) = (self.is_empty(), self.next_to_enter()) {
+            self.virtual_time = self.virtual_time.max(opens);
+            self.enter(flow);
+        }
+    }
+
+    /// The flow becomes backlogged in the fluid.
+    fn enter(&mut self, at: usize) {
+        if self.is_empty() {
+            self.busy_periods += 1;
+        }
+        let record = &mut self.flows[at];
+        record.outside = None;
+        record.correction = record.correction.max(0);
+        let part = if record.busy_period == self.busy_periods { record.last.1 } else { 0 };
+        record.last = (self.virtual_time, part);
+        record.busy_period = self.busy_periods;
+        self.take_head(at);
+    }
+
     /// Every event up to `now`, and V until then.
     fn run(&mut self, now: Time) {
         let mut left = now.since(self.now).as_nanos();
@@ -131,16 +209,21 @@ impl<const M: usize, P> NaiveDrgps<M, P> {
             if left == 0 || (waits && self.busy == 0) {
                 break;
             }
-            // Until somebody's head ends, or resource 0 is late.
-            let to_end = self.first_end().map_or(u128::MAX, |(work, _)| (work - self.work).div_ceil(work_per_nano()));
-            let step = left.min(u64::try_from(to_end).unwrap_or(u64::MAX));
+            // Until somebody's head ends or a flow enters, or resource 0 is late.
+            let first = self.first_end().map(|(work, _)| work).into_iter().chain(self.first_entry()).min();
+            let to_event = first.map_or(u128::MAX, |work| work.saturating_sub(self.work).div_ceil(work_per_nano()));
+            let step = if self.pause > 0 { self.pause as u128 } else { to_event };
+            let step = left.min(u64::try_from(step).unwrap_or(u64::MAX));
             let step = if waits { step.min(self.busy as u64) } else { step };
-            self.work += u128::from(step) * work_per_nano();
+            match self.pause > 0 {
+                true => self.pause -= i128::from(step),
+                false => self.work += u128::from(step) * work_per_nano(),
+            }
             self.busy = (self.busy - i128::from(step)).max(0);
             left -= step;
         }
         match self.load() {
-            0 => self.work = 0,
+            0 => (self.work, self.pause) = (0, 0),
             load => {
                 self.virtual_time += (self.work / load) as i128;
                 self.work %= load;
@@ -148,14 +231,37 @@ impl<const M: usize, P> NaiveDrgps<M, P> {
         }
     }
 
-    /// The heads that are due to end.
+    /// After how much work the next flow enters.
+    fn first_entry(&self) -> Option<u128> {
+        let (opens, _) = self.next_to_enter()?;
+        u128::try_from(opens - self.virtual_time).unwrap_or(0).checked_mul(self.load())
+    }
+
+    /// The heads that are due to end, and flows that are due to enter.
     fn end_heads(&mut self) {
-        while let Some((work, flow)) = self.first_end().filter(|&(work, _)| work <= self.work) {
+        loop {
+            let end = self.first_end().filter(|&(work, _)| work <= self.work);
+            let entry = self.first_entry().filter(|&work| work <= self.work);
+            let enters_first = |(_, flow): (u128, usize)| {
+                let finish = self.flows[flow].head.as_ref().map_or(0, |head| head.finish);
+                self.next_to_enter().is_some_and(|(opens, _)| opens < finish)
+            };
+            if let (Some(work), Some((opens, flow))) = (entry, self.next_to_enter())
+                && end.is_none_or(enters_first)
+            {
+                self.work -= work;
+                self.virtual_time = self.virtual_time.max(opens);
+                self.enter(flow);
+                continue;
+            }
+            let Some((work, flow)) = end else { return };
             self.work -= work;
             if let Some(head) = self.flows[flow].head.take() {
                 self.virtual_time = self.virtual_time.max(head.finish);
             }
             self.take_head(flow);
+            self.flows[flow].is_new &= self.flows[flow].head.is_some();
+            self.fill();
         }
     }
 
@@ -194,6 +300,21 @@ impl<const M: usize, P> NaiveDrgps<M, P> {
     }
 }
 
+impl<const M: usize, P> Flow<M, P> {
+    fn milli(&self) -> i128 {
+        self.config.weight.as_milli().into()
+    }
+}
+
+/// The largest power of two that is no more than this weight, in 1024ths.
+fn rounded(milli: i128) -> i128 {
+    let mut power = 1;
+    while power * 2 * 1000 <= milli * 1024 {
+        power *= 2;
+    }
+    power
+}
+
 fn work_per_nano() -> u128 {
     TICK as u128 * 1000 * ONE
 }
@@ -224,6 +345,8 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrgps<M, P> {
             busy_period: 0,
             correction: 0,
             planned: 0,
+            is_new: self.newcomers == Newcomers::Pay && self.stats.queued > 0,
+            outside: None,
         };
         let at = self.free.pop().map_or(self.flows.len(), |at| at as usize);
         if at == self.flows.len() {
@@ -240,6 +363,10 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrgps<M, P> {
         let virtual_time = self.virtual_time;
         let record = &mut self.flows[at];
         let old = std::mem::replace(&mut record.config, config).weight;
+        if record.outside.is_some() && rounded(old.as_milli().into()) != rounded(config.weight.as_milli().into()) {
+            record.outside = Some(self.came);
+            self.came += 1;
+        }
         let Some(head) = record.head.as_mut().filter(|_| old != config.weight) else { return Ok(()) };
         let left = (head.finish - virtual_time) * i128::from(old.as_milli()) / i128::from(config.weight.as_milli());
         head.finish = virtual_time + left;
@@ -255,8 +382,16 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrgps<M, P> {
     fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(P)) -> Result<(), UnknownFlow> {
         let at = self.find(flow).ok_or(UnknownFlow)?;
         self.run(now);
+        if let (Some(head), Newcomers::Pay) = (&self.flows[at].head, self.newcomers) {
+            let (finish, milli) = (head.finish, self.flows[at].milli());
+            let left = (finish - self.virtual_time).max(0);
+            self.pause += if head.waits { 0 } else { left * milli / (1000 * TICK) };
+            self.gone.push(Gone { at: self.virtual_time, finish, milli });
+        }
         self.flows[at].live = false;
+        self.flows[at].outside = None;
         self.flows[at].head = None;
+        self.fill();
         self.free.push(at as u32);
         for packet in std::mem::take(&mut self.flows[at].waiting) {
             self.stats.dropped += 1;
@@ -286,16 +421,15 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrgps<M, P> {
         self.stats.admitted += 1;
         self.stats.queued += 1;
         self.stats.queued_bytes += u64::from(size);
-        if record.head.is_none() {
-            if self.flows.iter().all(|f| f.head.is_none()) {
-                self.busy_periods += 1;
+        let (milli, is_new) = (self.flows[at].milli(), self.flows[at].is_new);
+        if self.flows[at].head.is_none() && self.flows[at].outside.is_none() {
+            if is_new && (self.reached(milli) > self.virtual_time || self.waits_outside(milli)) {
+                self.flows[at].outside = Some(self.came);
+                self.came += 1;
+                self.fill();
+            } else {
+                self.enter(at);
             }
-            let record = &mut self.flows[at];
-            record.correction = record.correction.max(0);
-            let part = if record.busy_period == self.busy_periods { record.last.1 } else { 0 };
-            record.last = (self.virtual_time, part);
-            record.busy_period = self.busy_periods;
-            self.take_head(at);
         }
         Ok(())
     }
@@ -306,8 +440,9 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrgps<M, P> {
             return Next::Empty;
         }
         let Some(at) = self.first() else {
-            let nanos = self.first_end().map_or(u128::MAX, |(work, _)| (work - self.work).div_ceil(work_per_nano()));
-            let wake = u128::from(self.now.as_nanos()).saturating_add(nanos);
+            let first = self.first_end().map(|(work, _)| work).into_iter().chain(self.first_entry()).min();
+            let nanos = first.map_or(u128::MAX, |work| work.saturating_sub(self.work).div_ceil(work_per_nano()));
+            let wake = u128::from(self.now.as_nanos()).saturating_add(self.pause as u128).saturating_add(nanos);
             return Next::At(Time::from_nanos(u64::try_from(wake).unwrap_or(u64::MAX)));
         };
         let record = &mut self.flows[at];
@@ -319,6 +454,9 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrgps<M, P> {
         let planned = if is_last { record.planned } else { record.planned.min(packet.cost[0].as_nanos().into()) };
         record.planned -= planned;
         self.busy += planned;
+        if let (true, true, Some(head)) = (record.is_new, record.waiting.is_empty(), &record.head) {
+            self.gone.push(Gone { at: self.virtual_time, finish: head.finish, milli: record.milli() });
+        }
         self.stats.served += 1;
         self.stats.queued -= 1;
         self.stats.queued_bytes -= u64::from(packet.size);

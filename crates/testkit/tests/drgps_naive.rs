@@ -11,20 +11,22 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 const ORDERS: [TrackBy; 2] = [TrackBy::Start, TrackBy::Finish];
+const NEWCOMERS: [Newcomers; 2] = [Newcomers::Pay, Newcomers::Free];
 const NO_LIMIT: usize = usize::MAX;
 
 type Both<const M: usize> = Twins<M, PerFlow<M, u32, Drgps<M>>, NaiveDrgps<M, u32>>;
 
 /// A call ends so many packets in the subject's fluid.
-fn twins<const M: usize>(order: TrackBy, events: usize) -> Both<M> {
-    let subject = PerFlow::new(Drgps::new(order, Newcomers::Free).ending(events));
+fn twins<const M: usize>(order: TrackBy, newcomers: Newcomers, events: usize) -> Both<M> {
+    let subject = PerFlow::new(Drgps::new(order, newcomers).ending(events));
     // Refused by both.
-    Twins::new(subject, NaiveDrgps::new(order), ("order", &["start", "finish"]))
+    Twins::new(subject, NaiveDrgps::new(order, newcomers), ("order", &["start", "finish"]))
 }
 
 fn agree<const M: usize>(bytes: &[u8]) -> Result<(), String> {
-    for order in ORDERS {
-        twins::<M>(order, NO_LIMIT).run(&mut bytes.iter().copied()).map_err(|e| format!("{order:?}, M = {M}: {e}"))?;
+    for (order, newcomers) in ORDERS.into_iter().flat_map(|order| NEWCOMERS.map(|newcomers| (order, newcomers))) {
+        let agreed = twins::<M>(order, newcomers, NO_LIMIT).run(&mut bytes.iter().copied());
+        agreed.map_err(|e| format!("{order:?}, {newcomers:?}, M = {M}: {e}"))?;
     }
     Ok(())
 }
@@ -46,8 +48,10 @@ proptest! {
 #[test]
 fn starts_and_finishes_are_tracked_for_long_whatever_packets_cost() {
     // Nothing drifts: a single tick of difference would show in the instants of `At`.
-    assert_eq!(twins::<3>(TrackBy::Start, NO_LIMIT).run(&mut Random::new(7).take(1 << 19)), Ok(()));
-    assert_eq!(twins::<2>(TrackBy::Finish, NO_LIMIT).run(&mut Random::new(3).take(1 << 19)), Ok(()));
+    for newcomers in NEWCOMERS {
+        assert_eq!(twins::<3>(TrackBy::Start, newcomers, NO_LIMIT).run(&mut Random::new(7).take(1 << 19)), Ok(()));
+        assert_eq!(twins::<2>(TrackBy::Finish, newcomers, NO_LIMIT).run(&mut Random::new(3).take(1 << 19)), Ok(()));
+    }
 }
 
 #[test]
@@ -56,7 +60,7 @@ fn a_fluid_that_ends_few_packets_in_a_call_decides_alike_until_it_lags() {
         let (mut kept_up, mut differed) = (0, 0);
         for seed in 0..200 {
             let order = ORDERS[seed as usize % 2];
-            let mut both = twins::<2>(order, events);
+            let mut both = twins::<2>(order, Newcomers::Free, events);
             let alike = both.run(&mut Random::new(seed).take(1000));
             let [_, worst] = both.subject.discipline().lag_ns();
             assert!(alike.is_ok() || worst > 0.0, "{order:?}, {events}, seed {seed}: {alike:?}");

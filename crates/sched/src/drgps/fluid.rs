@@ -241,8 +241,9 @@ impl<const M: usize> Fluid<M> {
             return going_on.set(flow, state.finish.ticks());
         }
         self.bring_up_to_date();
-        let visit = &mut queues.flow_mut(flow).state.visit;
-        if self.anteroom.admits(flow, visit, [self.virtual_time]) {
+        let record = queues.flow_mut(flow);
+        let weight = record.weight();
+        if self.anteroom.admits(flow, weight, &mut record.state.visit, [self.virtual_time]) {
             self.enter(flow, queues, eligible);
         } else if self.is_empty() {
             self.let_in(queues, eligible);
@@ -250,7 +251,7 @@ impl<const M: usize> Fluid<M> {
         self.find_due();
     }
 
-    /// The flow that has waited longest in front of the fluid enters.
+    /// The next flow in front of the fluid enters.
     fn let_in<P>(&mut self, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
         let Some([opens]) = self.anteroom.opens() else { return };
         self.virtual_time = self.virtual_time.max(opens);
@@ -281,12 +282,15 @@ impl<const M: usize> Fluid<M> {
     /// The flow leaves with all its packets. Settled before.
     pub(super) fn remove<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
         let (state, active) = (queues.flow(flow).state, self.is_active(flow, queues));
-        let counts = self.anteroom.removed(flow, state.visit, active.then(|| [state.finish.ticks()]));
         if active {
             self.bring_up_to_date();
+        }
+        let (weight, now) = (queues.flow(flow).weight(), [self.virtual_time]);
+        let counts = self.anteroom.removed(flow, weight, state.visit, now, active.then(|| [state.finish.ticks()]));
+        if active {
             if counts && state.started == 0 {
                 let left = state.finish.ticks().saturating_sub(self.virtual_time);
-                self.pause = self.pause.saturating_add(tag::nanos(left, queues.flow(flow).weight()));
+                self.pause = self.pause.saturating_add(tag::nanos(left, weight));
             }
             self.leave(flow, queues);
             if self.is_empty() {
@@ -304,8 +308,12 @@ impl<const M: usize> Fluid<M> {
         state.planned -= planned;
         self.busy = self.busy.saturating_add(planned);
         if queues.flow(flow).packets == 0 && self.is_active(flow, queues) {
-            let state = &queues.flow(flow).state;
-            self.anteroom.handed_out(state.visit, [state.finish.ticks()]);
+            let record = queues.flow(flow);
+            let (visit, finish) = (record.state.visit, [record.state.finish.ticks()]);
+            if visit == Visit::First {
+                self.anteroom.handed_out(record.weight(), [self.present()], finish);
+                self.find_due();
+            }
         }
     }
 
@@ -318,10 +326,11 @@ impl<const M: usize> Fluid<M> {
         eligible: &mut Eligible,
     ) {
         let (state, new) = (queues.flow(flow).state, queues.flow(flow).weight());
-        if !self.is_active(flow, queues) {
-            return;
-        }
         self.bring_up_to_date();
+        if !self.is_active(flow, queues) {
+            self.anteroom.reweighed(flow, state.visit, old, new);
+            return self.find_due();
+        }
         self.count_head(&state, old, false);
         let milli = |weight: Weight| u128::from(weight.as_milli());
         // Less than 2^96 times 2^30.
@@ -361,15 +370,17 @@ impl<const M: usize> Fluid<M> {
         self.finishes.iter().all(TagHeap::is_empty)
     }
 
-    /// Whole ticks of the work go into V: the loads or somebody's start depend on it now. A fluid that lags stands.
+    /// V with the whole ticks of the work. A fluid that lags stands.
+    fn present(&self) -> u128 {
+        let ticks = if self.lags() { 0 } else { self.work.checked_div(self.bottleneck()).unwrap_or(0) };
+        self.virtual_time.saturating_add(ticks)
+    }
+
+    /// Whole ticks of the work go into V: the loads or somebody's start depend on it now.
     fn bring_up_to_date(&mut self) {
-        if self.lags() {
-            return;
-        }
-        let load = self.bottleneck();
-        let ticks = self.work.checked_div(load).unwrap_or(0);
-        self.work -= ticks * load;
-        self.virtual_time = self.virtual_time.saturating_add(ticks);
+        let present = self.present();
+        self.work -= (present - self.virtual_time) * self.bottleneck();
+        self.virtual_time = present;
     }
 
     /// The head packet that ends first.

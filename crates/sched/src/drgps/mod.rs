@@ -12,7 +12,8 @@
 //! * Longest call: as many ends of packets in the fluid as came since the last one, each O(log n + m), up to 256 of few
 //!   flows and 16 of 10^6 ([`most_events`](crate::one_resource::most_events)); see *The fluid may lag*.
 //! * `newcomers` = `pay` (default): a flow that is set up while packets wait enters the fluid when the last such one
-//!   has ended there; or `free`, as published: it enters when it comes, and ever new flows starve all others.
+//!   has ended there, or would have by the weight of the flow that comes, if that is larger; or `free`, as published:
+//!   it enters when it comes, and ever new flows starve all others.
 //! * A flow can gain nothing with true estimates: at most 1.05 by search. New flows gain the factor by which theirs are
 //!   too low: a flow is gone when they are corrected. As published, without limit by a new flow for every tiny packet:
 //!   the fluid still owes each of them a share when its packet has long left.

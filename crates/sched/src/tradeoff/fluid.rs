@@ -334,8 +334,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
             return;
         }
         self.run_to_now();
-        let now = [self.common.time, self.floors.clock.time, self.floors.first.time];
-        if self.anteroom.admits(flow, &mut queues.flow_mut(flow).state.visit, now) {
+        let (record, now) = (queues.flow_mut(flow), self.virtual_times());
+        let weight = record.weight();
+        if self.anteroom.admits(flow, weight, &mut record.state.visit, now) {
             self.enter(flow, queues, started);
         } else if self.may_enter() {
             self.let_in(queues, started);
@@ -355,8 +356,13 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         }
     }
 
-    /// Whether the flow that has waited longest in front of the fluid may enter: V, U and W are there, nobody is
-    /// backlogged, or V stands, as no share is guaranteed.
+    /// V, U and W as of the last change.
+    fn virtual_times(&self) -> [u128; 3] {
+        [self.common.time, self.floors.clock.time, self.floors.first.time]
+    }
+
+    /// Whether the next flow in front of the fluid may enter: V, U and W are there, nobody is backlogged, or V stands,
+    /// as no share is guaranteed.
     fn may_enter(&self) -> bool {
         self.anteroom.opens().is_some_and(|[common, own, first]| {
             let is_there = common <= self.common.time || self.alpha == 0.0;
@@ -365,7 +371,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         })
     }
 
-    /// The flow that has waited longest enters.
+    /// The next flow in front of the fluid enters.
     fn let_in<P>(&mut self, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         if let (true, Some(opens)) = (self.load == [0; M], self.anteroom.opens()) {
             let clocks = [&mut self.common, &mut self.floors.clock, &mut self.floors.first];
@@ -389,7 +395,8 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         if record.state.visit == Visit::First
             && let Some(left) = self.left_of(flow, queues)
         {
-            self.anteroom.handed_out(Visit::First, self.finish(record.state.floor, left));
+            let finish = self.finish(record.state.floor, left);
+            self.anteroom.handed_out(record.weight(), self.virtual_times(), finish);
         }
     }
 
@@ -429,7 +436,8 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         let (state, weight) = (record.state, record.weight());
         self.settled = false;
         let finish = left.map(|left| self.finish(state.floor, left));
-        if self.anteroom.removed(flow, state.visit, finish) && state.started && record.head == state.next {
+        let counts = self.anteroom.removed(flow, weight, state.visit, self.virtual_times(), finish);
+        if counts && state.started && record.head == state.next {
             let left = state.floor.by_weight(left.map_or(0, |left| left.max(0) as u128));
             self.pace.stand_still(Duration::from_nanos(tag::nanos(left, weight)));
         }
@@ -453,6 +461,11 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     ) {
         let (state, new) = (queues.flow(flow).state, queues.flow(flow).weight());
         if !self.is_backlogged(flow, queues) {
+            if state.visit == Visit::Waits {
+                self.run_to_now();
+                self.anteroom.reweighed(flow, state.visit, old, new);
+                self.changed(queues, started);
+            }
             return;
         }
         self.run_to_now();

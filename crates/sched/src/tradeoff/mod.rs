@@ -6,8 +6,8 @@
 //! * Parameters: `alpha` in [0, 1], default 0.85; settable while running. 1 is strict fairness (DRGPS), 0 is efficiency
 //!   only. `tolerance` in [0, 0.5], default 0.06: flows whose ratios of resources differ by about this part at most
 //!   take turns; 0 is the published order (23), in which only equals do. `newcomers` = `pay` (default): a flow
-//!   that is set up while packets wait enters the fluid when the last such one has ended there; or `free`, as
-//!   published: it enters when it comes.
+//!   that is set up while packets wait enters the fluid when the last such one has ended there, or would have by the
+//!   weight of the flow that comes, if that is larger; or `free`, as published: it enters when it comes.
 //!   A flow may have an alpha of its own, [`FlowConfig::alpha`](crate::FlowConfig::alpha), which may change any time.
 //!   `target` = such as `95 %`, default `none`, settable: alpha adjusts itself between 1 and its value so that every
 //!   resource is used so much while packets wait, at the highest alpha that does it ([`Steer`]); what is promised is
