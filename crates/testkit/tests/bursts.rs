@@ -1,6 +1,6 @@
 //! Calls for many packets are single calls in a row: two equal schedulers, one called so and one so, mixed at random.
 
-use dovetail_sched::touch::WORTH_BY_TAGS;
+use dovetail_sched::touch::BY_TAGS;
 use dovetail_sched::{
     FlowConfig, FlowId, Next, Packet, Progress, Refused, Scheduler, Served, Shape, Spec, Ticket, build,
 };
@@ -158,7 +158,7 @@ fn many_calls_at_once_are_single_calls_in_a_row() {
         check::<1>(spec, 20, 150);
         check::<2>(spec, 20, 300);
         check::<4>(spec, 20, 150);
-        // So many that what they need is read ahead.
-        check::<2>(spec, WORTH_BY_TAGS, 400);
+        // So many that what they need is read ahead, in bursts and singly.
+        check::<2>(spec, BY_TAGS.singly, 400);
     }
 }
