@@ -164,23 +164,26 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     }
 
     /// Flows that are likely to come first within so many changes: of the least entries of some hundred parts of the
-    /// flows, those that are no greater than a few of a sample. For bursts of 8 and more; of the others there is
-    /// nothing to win.
+    /// flows, those that are less than one of a sample. For bursts of 8 and more; of the others there is nothing to
+    /// win.
     pub fn ahead(&self, flows: usize, ahead: &mut Ahead) {
         const SAMPLE: usize = 32;
         // 132 to 512 entries.
         let Some(level) = self.levels.iter().rfind(|level| level.nodes.len() > 32).filter(|_| flows >= 4) else {
             return;
         };
-        let entries = || (0..level.nodes.len()).filter_map(|node| level.get(node, self.epoch)).flatten().copied();
-        let parts = level.nodes.len() * ARITY;
+        let (nodes, parts) = (level.nodes.len(), level.nodes.len() * ARITY);
+        let none = [E::NONE; ARITY];
+        let entries = |node: usize| level.get(node, self.epoch).unwrap_or(&none);
         let mut sample = [E::NONE; SAMPLE];
-        sample.iter_mut().zip(entries().step_by(parts / SAMPLE)).for_each(|(place, entry)| *place = entry);
-        // As many of the sample as are in proportion, and one.
-        let (_, greatest, _) = sample.select_nth_unstable((flows * SAMPLE / parts + 1).min(SAMPLE - 1));
-        let greatest = *greatest;
-        let is_near = |entry: E| !greatest.precedes(&entry) & entry.precedes(&E::NONE);
-        entries().for_each(|entry| ahead.push_if(is_near(entry), entry.flow()));
+        for (i, place) in sample.iter_mut().enumerate() {
+            *place = entries(i * nodes / SAMPLE)[i % ARITY];
+        }
+        // As many of the sample are less as is in proportion, and one.
+        let (_, &mut bound, _) = sample.select_nth_unstable((flows * SAMPLE / parts + 1).min(SAMPLE - 1));
+        for node in 0..nodes {
+            entries(node).iter().for_each(|entry| ahead.push_if(entry.precedes(&bound), entry.flow()));
+        }
     }
 
     /// The first flows of three parts that have the flow in common that changed last: of a small one, of one four times
