@@ -37,7 +37,7 @@
 //! Differences from the paper, with reasons:
 //! * A *new* flow, which is set up while packets wait, has no S below R before V has come to its F once; R is the
 //!   largest F of a packet that was the last one of a new flow, or of a flow that is removed. What is left there of
-//!   lighter flows takes no longer than it would at the new flow's own weight ([`newcomers`](crate::newcomers)). So a
+//!   lighter flows takes no longer than it would at the new flow's own weight ([`newcomers`]). So a
 //!   stream of new flows has the tags of one flow that is backlogged throughout. A packet of a new flow may end later
 //!   than the guarantee says, by what it takes V to come to R.
 //! * Weights need not add up to one: W is the sum of the weights of the flows that wait or whose F is still ahead of V.
