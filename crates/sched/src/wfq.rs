@@ -37,7 +37,7 @@
 //! Differences from the paper, with reasons:
 //! * A *new* flow, which is set up while packets wait, has no F below R before its packets in GPS have ended once; R is
 //!   the largest F of a packet that was the last one of a new flow, or of a flow that is removed. What is left there of
-//!   lighter flows takes no longer than it would at the new flow's own weight ([`newcomers`](crate::newcomers)). So a
+//!   lighter flows takes no longer than it would at the new flow's own weight ([`newcomers`]). So a
 //!   stream of new flows has the tags of one flow that is backlogged throughout. GPS serves them from V on, as
 //!   published. A packet of a new flow may finish later than the guarantee says, by R - V in GPS.
 //! * V is held, not set to zero, while GPS is idle. All finish tags are then at most V: no flow has credit or debt.
