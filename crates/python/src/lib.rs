@@ -3,8 +3,8 @@
 //!
 //! * [`run`]: comparisons, advice, reproductions; [`background`] keeps Python alive meanwhile.
 //! * [`sweep`]: plans, and the runs of one.
-//! * [`scheduler`], [`answers`]: any scheduler as an object, [`pipeline`] in it with [`payloads`], in the [`turn`] of one
-//!   call; [`discipline`]: one that is written in Python.
+//! * [`scheduler`], [`answers`]: any scheduler as an object, [`pipeline`] in it with [`payloads`], in the [`turn`] of
+//!   one call; [`discipline`]: one that is written in Python.
 //! * [`table`], [`capture`]: results and captures as Arrow; [`model`](mod@model): the model's functions.
 //! * [`values`], [`error`]: what comes in, checked, and what goes wrong; [`nested`]: what Python is asked meanwhile.
 
