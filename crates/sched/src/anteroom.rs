@@ -18,7 +18,7 @@
 //!
 //! So the packets of the stream end in the fluid one after another, as those of one flow that is backlogged throughout:
 //! between two that follow each other, V moves by as much as the first one takes at the larger weight of the two. Light
-//! ones may still be in the fluid when heavier ones come, but no more than one of each class of weights.
+//! ones may still be in the fluid when heavier ones come: one of each class at most, if they came one by one.
 //! Flows that were set up when nothing waited, and those that come again, enter at once, as published: k of them are
 //! worth k flows.
 //!
@@ -136,13 +136,13 @@ impl<const CLOCKS: usize> Anteroom<CLOCKS> {
         }
     }
 
-    /// A flow that stands so is removed; its head would end in the fluid at `finish`, if it is there, as in
-    /// [`handed_out`](Self::handed_out). Whether the fluid is to work off what is left of a head that was handed out,
-    /// before it goes on. O(1).
+    /// A flow that stands so, of which so many packets wait, is removed; its head would end in the fluid at `finish`,
+    /// if it is there, as in [`handed_out`](Self::handed_out). Whether the fluid is to work off what is left of a head
+    /// that was handed out, before it goes on. O(1).
     pub fn removed(
         &mut self,
         flow: u32,
-        weight: Weight,
+        (weight, packets): (Weight, u32),
         visit: Visit,
         virtual_time: [u128; CLOCKS],
         finish: Option<[u128; CLOCKS]>,
@@ -151,7 +151,10 @@ impl<const CLOCKS: usize> Anteroom<CLOCKS> {
             self.leave(flow, class(weight));
         }
         let Some(finish) = finish.filter(|_| self.newcomers == Newcomers::Pay) else { return false };
-        self.handed_out(weight, virtual_time, finish);
+        // The last packet of a new flow counted when it was handed out.
+        if visit != Visit::First || packets > 0 {
+            self.handed_out(weight, virtual_time, finish);
+        }
         true
     }
 }

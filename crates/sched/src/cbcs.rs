@@ -65,7 +65,7 @@ use crate::promise::{Counted, Promise, unless_quantum};
 use crate::queues::Queues;
 use crate::spec::{Spec, SpecError};
 use crate::tag::virtual_time;
-use crate::touch::Ahead;
+use crate::touch::{Ahead, BY_TURNS, Worth};
 use crate::turns::{Account, InVain, LONGEST_QUANTUM, Turns};
 
 /// Why false estimates gain.
@@ -208,6 +208,8 @@ fn parse_quantum(value: &str) -> Result<Option<Duration>, SpecError> {
 
 impl<const M: usize> Discipline<M> for Cbcs {
     const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
+    const READS_AHEAD: Worth = BY_TURNS;
 
     type Flow = Credit;
     type Stamp = ();

@@ -79,7 +79,7 @@ use crate::queues::{Links, List, Queues};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
 use crate::tag::virtual_time;
-use crate::touch::Ahead;
+use crate::touch::{Ahead, BY_TURNS, Worth};
 use crate::turns::rescaled;
 
 /// The catalogue's entry.
@@ -249,6 +249,8 @@ fn charge<const M: usize>(cost: &ResourceVec<M>) -> i64 {
 
 impl<const M: usize> Discipline<M> for Mr3 {
     const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
+    const READS_AHEAD: Worth = BY_TURNS;
 
     type Flow = Standing;
     type Stamp = ();

@@ -36,7 +36,7 @@ pub trait Discipline<const M: usize>: Sized + Send {
     const LISTED: Option<&'static Entry> = None;
 
     /// With so many flows or more, it is read ahead.
-    const READS_AHEAD: Worth = touch::BY_TURNS;
+    const READS_AHEAD: Worth = touch::IN_BURSTS;
 
     /// Kept with every flow.
     type Flow: Default + Send;

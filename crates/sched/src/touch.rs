@@ -17,6 +17,9 @@ pub struct Worth {
     pub singly: usize,
 }
 
+/// Where only bursts read ahead.
+pub const IN_BURSTS: Worth = Worth { in_bursts: 8192, singly: usize::MAX };
+
 /// Where flows have turns.
 pub const BY_TURNS: Worth = Worth { in_bursts: 8192, singly: 8192 };
 
@@ -56,7 +59,7 @@ impl Default for Ahead {
 }
 
 impl Ahead {
-    /// One more, as long as there are no more than 96.
+    /// One more, as long as there is room.
     #[inline]
     pub fn push(&mut self, flow: u32) {
         self.push_if(true, flow);

@@ -37,9 +37,9 @@
 //! Differences from the paper, with reasons:
 //! * A *new* flow, which is set up while packets wait, has no S below R before V has come to its F once; R is the
 //!   largest F of a packet that was the last one of a new flow, or of a flow that is removed. What is left there of
-//!   lighter flows takes no longer than it would at the new flow's own weight ([`newcomers`]). So a
-//!   stream of new flows has the tags of one flow that is backlogged throughout. A packet of a new flow may end later
-//!   than the guarantee says, by what it takes V to come to R.
+//!   lighter flows takes no longer than it would at the new flow's own weight ([`newcomers`]). So a stream of new flows
+//!   has the tags of one flow that is backlogged throughout. A packet of a new flow may end later than the guarantee
+//!   says, by what it takes V to come to R.
 //! * Weights need not add up to one: W is the sum of the weights of the flows that wait or whose F is still ahead of V.
 //!   Others are not owed anything now. The guarantees hold as if W were always the sum over all flows, which it never
 //!   exceeds.
@@ -57,7 +57,7 @@ use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::contract::{FlowConfig, Ticket, Took};
 use crate::gain::AS_TOLD;
-use crate::newcomers::{self, Newcomers, Newest};
+use crate::newcomers::{self, Newcomers, Newest, class};
 use crate::one_resource::{FluidClock, RESOURCE, Shared, most_events};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Lag, Promise};
@@ -292,8 +292,9 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
         let (now, epoch) = (self.clock.virtual_time(), self.clock.epoch());
         let state = self.tags(flow, queues);
         state.finish = state.finish.rescaled(now, old, new);
-        // Ahead of V it is where new flows begin.
+        // Ahead of V it is where new flows began when it came: later ones move it for a lighter flow only.
         state.floor = match state.floor > now {
+            true if class(new) >= class(old) => self.newest.start(now, epoch, new).min(state.floor),
             true => self.newest.start(now, epoch, new),
             false => Tag::at(state.floor).rescaled(now, old, new).ticks(),
         };
@@ -311,8 +312,12 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         if queues.flow(flow).packets > 0 || self.clock.end(flow).is_some() {
             let finish = self.tags(flow, queues).finish.ticks();
-            let weight = queues.flow(flow).weight();
-            self.newest.reach(self.clock.virtual_time(), self.clock.epoch(), finish, weight);
+            let record = queues.flow(flow);
+            let weight = record.weight();
+            // The last packet of a new flow counted when it was handed out.
+            if !record.state.is_new || record.packets > 0 {
+                self.newest.reach(self.clock.virtual_time(), self.clock.epoch(), finish, weight);
+            }
             self.clock.leave(flow, weight);
         }
         self.early.remove(flow);

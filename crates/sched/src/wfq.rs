@@ -37,9 +37,9 @@
 //! Differences from the paper, with reasons:
 //! * A *new* flow, which is set up while packets wait, has no F below R before its packets in GPS have ended once; R is
 //!   the largest F of a packet that was the last one of a new flow, or of a flow that is removed. What is left there of
-//!   lighter flows takes no longer than it would at the new flow's own weight ([`newcomers`]). So a
-//!   stream of new flows has the tags of one flow that is backlogged throughout. GPS serves them from V on, as
-//!   published. A packet of a new flow may finish later than the guarantee says, by R - V in GPS.
+//!   lighter flows takes no longer than it would at the new flow's own weight ([`newcomers`]). So a stream of new flows
+//!   has the tags of one flow that is backlogged throughout. GPS serves them from V on, as published. A packet of a new
+//!   flow may finish later than the guarantee says, by R - V in GPS.
 //! * V is held, not set to zero, while GPS is idle. All finish tags are then at most V: no flow has credit or debt.
 //! * GPS runs in real time at the resource's full speed. Where another resource is the bottleneck GPS is ahead of the
 //!   packets, and order tends to order of arrival: a weakness of WFQ at a resource that is not always available.
@@ -294,9 +294,12 @@ impl<const M: usize> Discipline<M> for Wfq {
 
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.heads.remove(flow);
-        let WfqFlow { finish, last, .. } = *self.tags(flow, queues);
+        let WfqFlow { finish, last, is_new, .. } = *self.tags(flow, queues);
         let weight = queues.flow(flow).weight();
-        let counts = self.newest.reach(self.gps.virtual_time(), self.gps.epoch(), finish.ticks(), weight);
+        // The last packet of a new flow counted when it was handed out.
+        let has_counted = is_new && queues.flow(flow).packets == 0;
+        let (now, epoch) = (self.gps.virtual_time(), self.gps.epoch());
+        let counts = has_counted || self.newest.reach(now, epoch, finish.ticks(), weight);
         if self.gps.end(flow).is_some() {
             let some = |slot: u32| Some(slot).filter(|&slot| slot != NIL);
             let slots = core::iter::successors(some(queues.flow(flow).head), |&slot| some(queues.slot(slot).next));

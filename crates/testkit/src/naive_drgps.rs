@@ -386,7 +386,10 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrgps<M, P> {
             let (finish, milli) = (head.finish, self.flows[at].milli());
             let left = (finish - self.virtual_time).max(0);
             self.pause += if head.waits { 0 } else { left * milli / (1000 * TICK) };
-            self.gone.push(Gone { at: self.virtual_time, finish, milli });
+            // The last packet of a new flow is gone already.
+            if !self.flows[at].is_new || !self.flows[at].waiting.is_empty() {
+                self.gone.push(Gone { at: self.virtual_time, finish, milli });
+            }
         }
         self.flows[at].live = false;
         self.flows[at].outside = None;

@@ -286,7 +286,8 @@ impl<const M: usize> Fluid<M> {
             self.bring_up_to_date();
         }
         let (weight, now) = (queues.flow(flow).weight(), [self.virtual_time]);
-        let counts = self.anteroom.removed(flow, weight, state.visit, now, active.then(|| [state.finish.ticks()]));
+        let (packets, finish) = (queues.flow(flow).packets, active.then(|| [state.finish.ticks()]));
+        let counts = self.anteroom.removed(flow, (weight, packets), state.visit, now, finish);
         if active {
             if counts && state.started == 0 {
                 let left = state.finish.ticks().saturating_sub(self.virtual_time);

@@ -436,7 +436,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         let (state, weight) = (record.state, record.weight());
         self.settled = false;
         let finish = left.map(|left| self.finish(state.floor, left));
-        let counts = self.anteroom.removed(flow, weight, state.visit, self.virtual_times(), finish);
+        let counts = self.anteroom.removed(flow, (weight, record.packets), state.visit, self.virtual_times(), finish);
         if counts && state.started && record.head == state.next {
             let left = state.floor.by_weight(left.map_or(0, |left| left.max(0) as u128));
             self.pace.stand_still(Duration::from_nanos(tag::nanos(left, weight)));

@@ -449,9 +449,10 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
 
     #[inline]
     fn coming(&self, look_at: impl Fn([u32; 3])) {
-        let Some(ending) = self.fluid.coming() else { return };
-        self.touch_head(ending[0]);
-        look_at(ending);
+        if let Some(ending) = self.fluid.coming() {
+            self.touch_head(ending[0]);
+            look_at(ending);
+        }
         if let Some(starting) = self.started.coming() {
             self.started.touch(starting[0]);
             look_at(starting);
