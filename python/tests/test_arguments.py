@@ -77,13 +77,38 @@ class Arguments(unittest.TestCase):
             with self.assertRaises(kind):
                 model.jain(["x"])
 
-    def test_what_a_value_raises_itself_comes_out(self):
-        class Interrupted:
-            def __float__(self):
-                raise KeyboardInterrupt
+    def test_what_a_value_raises_itself_comes_out_unless_it_refuses_to_be_converted(self):
+        class Value:
+            def __init__(self, error):
+                self.error = error
 
-        with self.assertRaises(KeyboardInterrupt):
-            model.tradeoff([[1, 2]], Interrupted())
+            def convert(self):
+                raise self.error
+
+            __float__ = __index__ = __iter__ = convert
+
+        def times(error):
+            yield 1
+            raise error
+
+        scheduler = dovetail.Scheduler("drfq")
+        flow = scheduler.add_flow()
+        calls = {
+            "a number": lambda error: model.tradeoff([[1, 2]], Value(error)),
+            "a whole number": lambda error: scheduler.next(Value(error)),
+            "a weight": lambda error: scheduler.add_flow(weight=Value(error)),
+            "weights": lambda error: scheduler.add_flow(weights=[1, Value(error)]),
+            "a part": lambda error: scheduler.add_flow(alpha=Value(error)),
+            "an iterable": lambda error: scheduler.enqueue(0, flow, 100, Value(error)),
+            "an iterator": lambda error: scheduler.enqueue(0, flow, 100, times(error)),
+            "a processing time": lambda error: scheduler.enqueue(0, flow, 100, (1, Value(error))),
+        }
+        for (name, call), error in itertools.product(calls.items(), (KeyboardInterrupt, MemoryError, RecursionError)):
+            with self.subTest(value=name, error=error), self.assertRaises(error):
+                call(error)
+        for (name, call), error in itertools.product(calls.items(), (TypeError, ValueError, OverflowError)):
+            with self.subTest(value=name, error=error), self.assertRaises(dovetail.ArgumentError):
+                call(error)
 
     def test_of_a_scheduler(self):
         scheduler = dovetail.Scheduler("tradeoff")

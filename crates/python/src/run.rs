@@ -176,7 +176,7 @@ fn if_text(given: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<Option<Stri
 }
 
 /// How many runs at the same time, by the argument of this name.
-pub fn thread_count(given: Option<&Bound<'_, PyAny>>, name: &str) -> Result<usize, Wrong> {
+pub fn thread_count(given: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<usize> {
     Ok(threads(given.map(|n| whole(n, name, name, 1..=1024)).transpose()?))
 }
 

@@ -18,7 +18,7 @@ use crate::nested::calling;
 use crate::payloads::Payloads;
 use crate::pipeline::{Answer, Config, Handed, Origin, Payload, Pipeline};
 use crate::turn::Turn;
-use crate::values::{limit, part, shown, span, spans, text, time, weight, whole};
+use crate::values::{if_converted, limit, part, shown, span, spans, text, time, weight, whole};
 
 /// The most resources a pipeline can have.
 const MOST_RESOURCES: u64 = 4;
@@ -47,7 +47,7 @@ impl Inner {
         self.kept.pop_front().map_or_else(|| self.pipeline.next(now), |(_, kept)| Answer::Handed(kept))
     }
 
-    /// Also what `may_pass` raised.
+    /// Also what `may_pass` raised, after which it is asked no more.
     fn bypass(
         &mut self,
         now: Time,
@@ -60,6 +60,9 @@ impl Inner {
         let Self { pipeline, payloads, .. } = self;
         let mut raised = Ok(());
         let mut ask = |payload: &Payload| {
+            if raised.is_err() {
+                return false;
+            }
             let answer = payloads.get(*payload).map_or(Ok(false), &may_pass);
             answer.unwrap_or_else(|error| {
                 raised = Err(error);
@@ -139,16 +142,16 @@ impl Scheduler {
         alpha: Option<&Bound<'_, PyAny>>,
         class: Option<&Bound<'_, PyAny>>,
         limit: Limit,
-    ) -> Result<Config, Wrong> {
+    ) -> PyResult<Config> {
         let each = |all: &Bound<'_, PyAny>| {
             let wrong = || {
                 let found = shown(all);
                 let expected = format!("expected {} weights, one for each resource", self.resources);
                 Wrong::argument(format!("weights: {found}: {expected}")).about(&found)
             };
-            let list: Vec<Bound<'_, PyAny>> = all.extract().map_err(|_| wrong())?;
-            let read: Vec<Weight> = list.iter().map(|one| weight(one, "weights")).collect::<Result<_, _>>()?;
-            if read.len() == self.resources { Ok(read) } else { Err(wrong()) }
+            let list: Vec<Bound<'_, PyAny>> = if_converted(all.py(), all.extract())?.ok_or_else(wrong)?;
+            let read: Vec<Weight> = list.iter().map(|one| weight(one, "weights")).collect::<PyResult<_>>()?;
+            if read.len() == self.resources { Ok(read) } else { Err(PyErr::from(wrong())) }
         };
         let weight = all.map_or(Ok(Weight::ONE), |all| weight(all, "weight"))?;
         let alpha = alpha.map(|alpha| part(alpha, "alpha")).transpose()?;

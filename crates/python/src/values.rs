@@ -21,59 +21,69 @@ pub fn shown(value: &Bound<'_, PyAny>) -> String {
 }
 
 /// A whole number in this range, of what is called `name` and counts in `unit`, which is empty if it counts nothing.
-pub fn whole(value: &Bound<'_, PyAny>, name: &str, unit: &str, range: RangeInclusive<u64>) -> Result<u64, Wrong> {
+pub fn whole(value: &Bound<'_, PyAny>, name: &str, unit: &str, range: RangeInclusive<u64>) -> PyResult<u64> {
     let number = match value.is_instance_of::<PyBool>() {
         true => None,
         // Also the whole numbers of other libraries.
-        false => value.call_method0("__index__").ok().and_then(|number| number.extract::<u64>().ok()),
+        false => if_converted(value.py(), value.extract::<u64>())?,
     };
     number.filter(|number| range.contains(number)).ok_or_else(|| {
         let found = shown(value);
         let of = if unit.is_empty() { String::new() } else { format!(" of {unit}") };
         let (least, most) = (range.start(), range.end());
-        Wrong::argument(format!("{name}: {found}: expected a whole number{of} from {least} to {most}")).about(&found)
+        Wrong::argument(format!("{name}: {found}: expected a whole number{of} from {least} to {most}"))
+            .about(&found)
+            .into()
     })
 }
 
 /// A point in time.
-pub fn time(value: &Bound<'_, PyAny>, name: &str) -> Result<Time, Wrong> {
+pub fn time(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Time> {
     whole(value, name, "nanoseconds", 0..=u64::MAX).map(Time::from_nanos)
 }
 
 /// A span of time. Processing times beyond what schedulers tell apart are theirs to shorten, as everywhere.
-pub fn span(value: &Bound<'_, PyAny>, name: &str) -> Result<Duration, Wrong> {
+pub fn span(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Duration> {
     whole(value, name, "nanoseconds", 0..=u64::MAX).map(Duration::from_nanos)
 }
 
 /// Processing times, one for each of so many resources.
-pub fn spans(value: &Bound<'_, PyAny>, name: &str, resources: usize) -> Result<Vec<Duration>, Wrong> {
-    let wrong = || {
+pub fn spans(value: &Bound<'_, PyAny>, name: &str, resources: usize) -> PyResult<Vec<Duration>> {
+    let wrong = || -> PyErr {
         let found = shown(value);
         let expected = format!("expected {resources} whole numbers of nanoseconds, one for each resource");
-        Wrong::argument(format!("{name}: {found}: {expected}")).about(&found)
+        Wrong::argument(format!("{name}: {found}: {expected}")).about(&found).into()
     };
     // Not all of one that has no end.
-    let times = value.try_iter().map_err(|_| wrong())?.take(resources + 1);
-    let times: Vec<Bound<'_, PyAny>> = times.collect::<Result<_, _>>().map_err(|_| wrong())?;
+    let times = value.try_iter().and_then(|times| times.take(resources + 1).collect());
+    let times: Vec<Bound<'_, PyAny>> = if_converted(value.py(), times)?.ok_or_else(wrong)?;
     if times.len() != resources {
         return Err(wrong());
     }
     times.iter().enumerate().map(|(k, one)| span(one, &format!("{name}[{k}]"))).collect()
 }
 
-/// What Python's own conversions make of it. What the value itself raises meanwhile is raised.
+/// What a conversion made of a value; none if it was refused with one of the exceptions that Python refuses values
+/// with, be it by the value's own methods. Any other that these raise is raised, such as KeyboardInterrupt.
+pub fn if_converted<T>(py: Python<'_>, result: PyResult<T>) -> PyResult<Option<T>> {
+    let is_refused = |error: &PyErr| {
+        error.is_instance_of::<PyTypeError>(py)
+            || error.is_instance_of::<PyValueError>(py)
+            || error.is_instance_of::<PyOverflowError>(py)
+    };
+    match result {
+        Err(error) if is_refused(&error) => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+/// What Python's own conversions make of it.
 pub fn given<'a, 'py, T: FromPyObject<'a, 'py, Error = PyErr>>(
     value: &'a Bound<'py, PyAny>,
     name: &str,
     expected: &str,
 ) -> PyResult<T> {
-    value.extract().map_err(|error: PyErr| {
-        let py = value.py();
-        let is_refused = error.is_instance_of::<PyTypeError>(py)
-            || error.is_instance_of::<PyValueError>(py)
-            || error.is_instance_of::<PyOverflowError>(py);
-        if is_refused { unlike(value, name, expected).into() } else { error }
-    })
+    Ok(if_converted(value.py(), value.extract())?.ok_or_else(|| unlike(value, name, expected))?)
 }
 
 /// A text, which can be written as UTF-8.
@@ -82,22 +92,22 @@ pub fn text(value: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
 }
 
 /// A weight.
-pub fn weight(value: &Bound<'_, PyAny>, name: &str) -> Result<Weight, Wrong> {
-    let number = number(value).filter(|number| (0.001..=1e6).contains(number));
+pub fn weight(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Weight> {
+    let number = number(value)?.filter(|number| (0.001..=1e6).contains(number));
     let milli = number.map(|number| (number * 1000.0).round() as u32);
-    milli.and_then(Weight::from_milli).ok_or_else(|| unlike(value, name, "a number from 0.001 to 1000000"))
+    Ok(milli.and_then(Weight::from_milli).ok_or_else(|| unlike(value, name, "a number from 0.001 to 1000000"))?)
 }
 
 /// A part of a whole.
-pub fn part(value: &Bound<'_, PyAny>, name: &str) -> Result<Part, Wrong> {
-    let number = number(value).filter(|number| (0.0..=1.0).contains(number));
+pub fn part(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Part> {
+    let number = number(value)?.filter(|number| (0.0..=1.0).contains(number));
     let milli = number.map(|number| (number * 1000.0).round() as u16);
-    milli.and_then(Part::from_milli).ok_or_else(|| unlike(value, name, "a number from 0 to 1"))
+    Ok(milli.and_then(Part::from_milli).ok_or_else(|| unlike(value, name, "a number from 0 to 1"))?)
 }
 
 /// A number, which Python's truth values are no more than its texts.
-fn number(value: &Bound<'_, PyAny>) -> Option<f64> {
-    if value.is_instance_of::<PyBool>() { None } else { value.extract().ok() }
+fn number(value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
+    if value.is_instance_of::<PyBool>() { Ok(None) } else { if_converted(value.py(), value.extract()) }
 }
 
 fn unlike(value: &Bound<'_, PyAny>, name: &str, expected: &str) -> Wrong {
@@ -111,19 +121,19 @@ pub fn limit(
     bytes: Option<&Bound<'_, PyAny>>,
     time: Option<&Bound<'_, PyAny>>,
     resources: usize,
-) -> Result<Limit, Wrong> {
+) -> PyResult<Limit> {
     let packets = packets.map(|most| whole(most, "packets", "packets", 1..=u64::from(u32::MAX))).transpose()?;
     let bytes = bytes.map(|most| whole(most, "bytes", "bytes", 1..=u64::MAX)).transpose()?;
     let time = time.map(|time| time_limit(time, resources)).transpose()?;
     Ok(Limit { packets: packets.map(|most| most as u32), bytes: bytes.map(Bytes), time })
 }
 
-fn time_limit(value: &Bound<'_, PyAny>, resources: usize) -> Result<TimeLimit, Wrong> {
-    let parts: Option<Vec<Bound<'_, PyAny>>> = value.extract().ok();
+fn time_limit(value: &Bound<'_, PyAny>, resources: usize) -> PyResult<TimeLimit> {
+    let parts: Option<Vec<Bound<'_, PyAny>>> = if_converted(value.py(), value.extract())?;
     let Some([resource, upper, lower]) = parts.as_deref() else {
         let found = shown(value);
         let expected = "expected (resource, upper, lower), the two in nanoseconds";
-        return Err(Wrong::argument(format!("time: {found}: {expected}")).about(&found));
+        return Err(Wrong::argument(format!("time: {found}: {expected}")).about(&found).into());
     };
     let resource = whole(resource, "time[0]", "", 0..=resources as u64 - 1)? as usize;
     Ok(TimeLimit { resource, upper: span(upper, "time[1]")?, lower: span(lower, "time[2]")? })
