@@ -130,7 +130,8 @@ class Scheduler:
     again. Only `add_flow` sets up no flow then.
 
     Threads can share a scheduler: each call waits for those of other threads. A call from within another call of the
-    same scheduler raises BusyError.
+    same scheduler raises BusyError. Two threads whose disciplines call each other's schedulers wait without end, as
+    does a method that waits for a thread which calls the method's own scheduler.
     """
 
     def __new__(

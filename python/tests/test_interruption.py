@@ -91,19 +91,41 @@ ENDING = """
         while True:
             dovetail.run(SMALL, schedulers="fifo", progress=lambda *_: begun.set() or time.sleep(0.001))
 
-    threading.Thread(target={work}, daemon=True).start()
+    def calculate():
+        while True:
+            dovetail.model.fluid_schedule([[(0.0, [1.0, 2.0])]] * 4, 0.5, [1.0] * 4, "split")
+            begun.set()
+
+    shared = dovetail.Scheduler(Begun())
+    flow = shared.add_flow()
+
+    def share():
+        while True:
+            shared.enqueue(0, flow, 100, (1, 2))
+            shared.next(0)
+
+    for _ in range({threads}):
+        threading.Thread(target={work}, daemon=True).start()
     begun.wait(60)
     print("ends")
 """
 
 
 class Ending(unittest.TestCase):
+    """Threads are daemons: Python does not wait for them."""
+
+    def ends(self, work, threads):
+        with self.subTest(work=work):
+            text = ENDING.format(tests=os.path.dirname(__file__), long=LONG, work=work, threads=threads)
+            child = subprocess.run(
+                [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=60, check=False
+            )
+            self.assertEqual((child.stdout, child.stderr, child.returncode), ("ends\n", "", 0))
+
     def test_a_program_ends_while_a_thread_of_it_is_in_a_discipline(self):
-        """The thread is a daemon: Python does not wait for it."""
         for work in ("simulate", "ask", "tell") * 3:
-            with self.subTest(work=work):
-                text = textwrap.dedent(ENDING.format(tests=os.path.dirname(__file__), long=LONG, work=work))
-                child = subprocess.run(
-                    [sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False
-                )
-                self.assertEqual((child.stdout, child.stderr, child.returncode), ("ends\n", "", 0))
+            self.ends(work, threads=1)
+
+    def test_a_program_ends_while_threads_of_it_wait_for_their_turn_or_for_the_lock_of_python(self):
+        for work in ("share", "calculate", "tell") * 3:
+            self.ends(work, threads=8)

@@ -100,6 +100,20 @@ class OfBursts(unittest.TestCase):
 
 
 class OfSingleCalls(unittest.TestCase):
+    def test_may_pass_is_not_asked_again_after_its_first_exception_which_comes_out(self):
+        scheduler, asked = dovetail.Scheduler("drfq"), []
+        for payload in range(3):
+            scheduler.enqueue(0, scheduler.add_flow(), 100, (0, 2), payload)
+
+        def may_pass(payload):
+            asked.append(payload)
+            raise ZeroDivisionError(payload)
+
+        with self.assertRaises(ZeroDivisionError) as raised:
+            scheduler.bypass(0, may_pass)
+        self.assertEqual((len(asked), [*raised.exception.args]), (1, asked))
+        self.assertEqual(scheduler.stats()["queued"], 3)
+
     def test_a_packet_is_given_again(self):
         scheduler, _ = filled(2, served=1)
         with self.assertRaises(ZeroDivisionError):

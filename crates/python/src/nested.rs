@@ -81,7 +81,8 @@ pub fn stay_if_over() {
 }
 
 /// Python is about to end. It would end other threads where they next wait for its lock, in the middle of a call from
-/// here, and the program with them: let them come out of such calls before.
+/// here, and the program with them: let them come out of such calls before. Those that wait for the lock in PyO3 need
+/// not be waited for: it lets them wait without end.
 #[pyfunction]
 pub fn end(py: Python<'_>) {
     py.detach(|| {
