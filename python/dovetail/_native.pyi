@@ -125,9 +125,9 @@ class Scheduler:
     whole nanoseconds; `now` must not run backwards. Processing times above 2**40 (18 minutes) count as that.
 
     What a discipline written in Python raises comes out of the call during which it was asked. That call has done its
-    work all the same: a packet waits, a report counts. Packets that it has taken out of their queues are kept, and the
-    next calls of `next`, `next_many` or `bypass` give them first; the payloads of a removed flow come from removing it
-    again. Only `add_flow` sets up no flow then.
+    work all the same (a packet waits, a report counts), except `add_flow`, which then sets up no flow. Packets that it
+    has taken out of their queues are kept: the next calls of `next`, `next_many` or `bypass` give them first. If
+    `remove_flow` raised, call it again with the same flow to get the payloads.
 
     Threads can share a scheduler: each call waits for those of other threads. A call from within another call of the
     same scheduler raises BusyError. Two threads whose disciplines call each other's schedulers wait without end, as
