@@ -1,60 +1,15 @@
 //! A flow that comes back is served within a round, however many flows came and went meanwhile.
 
-use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, Ticket, build, catalog};
-use dovetail_units::{Duration, ResourceVec, Time};
+use dovetail_sched::{FlowConfig, catalog};
+use dovetail_testkit::line::Line;
 
-/// What every packet takes of either resource, in ns.
-const LONG: u64 = 12_000;
 /// Flows at a time that send one packet each, and are removed when it is served.
 const VISITORS: usize = 8;
-
-/// Two resources that need equally long for every packet, so that none waits between them.
-struct Line {
-    scheduler: Box<dyn Scheduler<2, u32>>,
-    /// Packets started so far.
-    now: u64,
-    /// What is on the first resource, and on the second.
-    inside: [Option<Ticket<2>>; 2],
-}
-
-impl Line {
-    fn time(&self) -> Time {
-        Time::from_nanos(self.now * LONG)
-    }
-
-    fn send(&mut self, flow: FlowId, payload: usize) {
-        let packet = Packet { flow, size: 1500, cost: ResourceVec::from_nanos([LONG; 2]), payload: payload as u32 };
-        assert!(self.scheduler.enqueue(self.time(), packet).is_ok());
-    }
-
-    /// Whose packet is served next; the time it takes passes.
-    fn step(&mut self) -> Option<usize> {
-        let served = match self.scheduler.next(self.time()) {
-            Next::Serve(served) => Some(served),
-            Next::At(_) | Next::AwaitProgress | Next::Empty | Next::Drop { .. } => None,
-        };
-        let (payload, mut entering) = served.map(|served| (served.payload as usize, served.ticket)).unzip();
-        let start = self.time();
-        let used = Duration::from_nanos(LONG);
-        self.now += 1;
-        let end = self.time();
-        let [first, second] = &mut self.inside;
-        for (resource, ticket) in [(0, &mut entering), (1, &mut *first)] {
-            if let Some(ticket) = ticket {
-                self.scheduler.progress(start, ticket, resource, Progress::Started);
-                self.scheduler.progress(end, ticket, resource, Progress::Finished { used });
-            }
-        }
-        (*second, *first) = (first.take(), entering);
-        payload
-    }
-}
 
 /// The most packets that are served while the only packet of a returning flow waits, itself among them. Visitors come
 /// all at once, every so many packets.
 fn longest_wait(spec: &str, every: u64) -> u64 {
-    let scheduler = build::<2, u32>(&spec.parse().unwrap(), Shape { servers: 2 }).unwrap();
-    let mut line = Line { scheduler, now: 0, inside: [None, None] };
+    let mut line = Line::new(spec);
     let [busy, returning] = [(); 2].map(|()| line.scheduler.add_flow(FlowConfig::default()));
     let (mut visitors, mut sent, mut longest) = ([None; VISITORS], None, 0);
     (0..5_000).for_each(|_| line.send(busy, VISITORS));

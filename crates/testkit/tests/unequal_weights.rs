@@ -1,12 +1,11 @@
 //! Flows of other weights: how long a new one keeps others out, what a stream of them gets, and what a weight that
 //! changes is worth.
 
-use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, Ticket, build, catalog};
+use dovetail_sched::{FlowConfig, FlowId, catalog};
+use dovetail_testkit::line::Line;
 use dovetail_testkit::random::Random;
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_units::Weight;
 
-/// What every packet takes of either resource, in ns.
-const LONG: u64 = 12_000;
 /// Flows of weight 1 that always have packets waiting.
 const BUSY: usize = 10;
 /// So many of each: enough that they are backlogged in a fluid too, while a burst of others is served.
@@ -19,80 +18,56 @@ fn config(milli: u32) -> FlowConfig<2> {
     FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() }
 }
 
-/// Two resources that need equally long for every packet, so that none waits between them, and the busy flows.
-struct Line {
-    scheduler: Box<dyn Scheduler<2, u32>>,
-    /// Packets started so far.
-    now: u64,
-    /// What is on the first resource, and on the second.
-    inside: [Option<Ticket<2>>; 2],
-    busy: Vec<FlowId>,
+/// A line, and the busy flows, which send a packet for each that is served.
+struct Busy {
+    line: Line,
+    flows: Vec<FlowId>,
 }
 
-impl Line {
+impl Busy {
     fn new(spec: &str) -> Self {
-        let scheduler = build::<2, u32>(&spec.parse().unwrap(), Shape { servers: 2 }).unwrap();
-        let mut line = Self { scheduler, now: 0, inside: [None, None], busy: Vec::new() };
-        line.busy = (0..BUSY).map(|_| line.add(ONE)).collect();
+        let mut busy = Self { line: Line::new(spec), flows: Vec::new() };
+        busy.flows = (0..BUSY).map(|_| busy.add(ONE)).collect();
         for k in 0..DEPTH * BUSY {
-            line.send(line.busy[k % BUSY], k % BUSY);
+            busy.send(busy.flows[k % BUSY], k % BUSY);
         }
-        line
-    }
-
-    fn time(&self) -> Time {
-        Time::from_nanos(self.now * LONG)
+        busy
     }
 
     fn add(&mut self, milli: u32) -> FlowId {
-        self.scheduler.add_flow(config(milli))
+        self.line.scheduler.add_flow(config(milli))
     }
 
     fn remove(&mut self, flow: FlowId) {
-        self.scheduler.remove_flow(self.time(), flow, &mut |_| ()).unwrap();
+        let now = self.line.time();
+        self.line.scheduler.remove_flow(now, flow, &mut |_| ()).unwrap();
     }
 
     fn weigh(&mut self, flow: FlowId, milli: u32) {
-        self.scheduler.set_flow(self.time(), flow, config(milli)).unwrap();
+        let now = self.line.time();
+        self.line.scheduler.set_flow(now, flow, config(milli)).unwrap();
     }
 
     fn send(&mut self, flow: FlowId, whose: usize) {
-        let packet = Packet { flow, size: 1500, cost: ResourceVec::from_nanos([LONG; 2]), payload: whose as u32 };
-        assert!(self.scheduler.enqueue(self.time(), packet).is_ok());
+        self.line.send(flow, whose);
     }
 
-    /// Whose packet is served next, if one is; the time it takes passes. Busy flows send the next one.
+    /// Whose packet is served next, if one is; the time it takes passes.
     fn step(&mut self) -> Option<usize> {
-        let served = match self.scheduler.next(self.time()) {
-            Next::Serve(served) => Some(served),
-            Next::At(_) | Next::AwaitProgress | Next::Empty | Next::Drop { .. } => None,
-        };
-        let (whose, mut entering) = served.map(|served| (served.payload as usize, served.ticket)).unzip();
-        let start = self.time();
-        let used = Duration::from_nanos(LONG);
-        self.now += 1;
-        let end = self.time();
-        let [first, second] = &mut self.inside;
-        for (resource, ticket) in [(0, &mut entering), (1, &mut *first)] {
-            if let Some(ticket) = ticket {
-                self.scheduler.progress(start, ticket, resource, Progress::Started);
-                self.scheduler.progress(end, ticket, resource, Progress::Finished { used });
-            }
-        }
-        (*second, *first) = (first.take(), entering);
+        let whose = self.line.step();
         if let Some(busy) = whose.filter(|&whose| whose < BUSY) {
-            self.send(self.busy[busy], busy);
+            self.send(self.flows[busy], busy);
         }
         whose
     }
 
     /// How many packets are served until one of this owner's is, itself among them.
     fn until(&mut self, owner: usize) -> u64 {
-        let from = self.now;
+        let from = self.line.now;
         while self.step() != Some(owner) {
-            assert!(self.now < from + 100_000, "never");
+            assert!(self.line.now < from + 100_000, "never");
         }
-        self.now - from
+        self.line.now - from
     }
 }
 
@@ -131,7 +106,7 @@ fn most_packets(spec: &str) -> u64 {
 fn a_new_flow_of_small_weight_keeps_no_others_out() {
     for spec in specs().iter().filter(|spec| !BY_ROUNDS.contains(&spec.as_str())) {
         for (before, is_removed) in [50, 53, 57].into_iter().flat_map(|k| [(k, false), (k, true)]) {
-            let mut line = Line::new(spec);
+            let mut line = Busy::new(spec);
             (0..before).for_each(|_| _ = line.step());
             let light = line.add(LIGHT);
             line.send(light, BUSY);
@@ -178,7 +153,7 @@ const STREAMS: [Stream; 9] = [
 
 /// Packets of new flows, and of a busy flow in the mean.
 fn streamed(spec: &str, stream: &Stream) -> (f64, f64) {
-    let (mut line, mut random) = (Line::new(spec), Random::new(1));
+    let (mut line, mut random) = (Busy::new(spec), Random::new(1));
     (0..50).for_each(|_| _ = line.step());
     let (mut present, mut waiting, mut own, mut all) = (Vec::new(), 0, 0u32, 0u32);
     for came in 0.. {
@@ -224,7 +199,7 @@ fn a_stream_of_new_flows_of_any_weights_gets_what_its_heaviest_one_gets() {
 fn a_raised_weight_holds_at_once() {
     let free = FREE.map(String::from);
     for spec in specs().into_iter().chain(free).filter(|spec| !BY_ROUNDS.contains(&spec.as_str())) {
-        let mut line = Line::new(&spec);
+        let mut line = Busy::new(&spec);
         let flow = line.add(LIGHT);
         (0..3).for_each(|_| line.send(flow, BUSY));
         line.until(BUSY);
@@ -237,10 +212,10 @@ fn a_raised_weight_holds_at_once() {
 /// A flow's packets, and those of a busy one in the mean. It changes between two weights at random instants: before and
 /// after it sends, while a packet waits and while none does. So many of its packets wait at most.
 fn toggled(spec: &str, weights: [u32; 2], depth: u64, seed: u64) -> (f64, f64) {
-    let (mut line, mut random) = (Line::new(spec), Random::new(seed));
+    let (mut line, mut random) = (Busy::new(spec), Random::new(seed));
     let flow = line.add(weights[0]);
     let habits: [u64; 3] = std::array::from_fn(|_| random.below(4));
-    let mut changes = |line: &mut Line, habit: u64| match habits[habit as usize] {
+    let mut changes = |line: &mut Busy, habit: u64| match habits[habit as usize] {
         0 => line.weigh(flow, weights[0]),
         1 => line.weigh(flow, weights[1]),
         2 => line.weigh(flow, weights[random.below(2) as usize]),
