@@ -10,6 +10,7 @@
 mod build;
 mod capture;
 mod file;
+mod groups;
 mod ideal;
 mod limits;
 #[cfg(feature = "files")]
