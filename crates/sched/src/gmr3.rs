@@ -83,6 +83,7 @@ use crate::promise::{Apart, Counted, Lag, Promise};
 use crate::queues::{Links, List, Queues};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
+use crate::touch::{Ahead, BY_TURNS, Worth};
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -338,6 +339,12 @@ impl Gmr3 {
         classes.checked_ilog2()
     }
 
+    /// The flows of that class.
+    #[inline]
+    fn next_list(&self) -> Option<&List> {
+        self.next_class().map(|class| &self.classes[class as usize])
+    }
+
     /// The turn of the first flow of a class begins; returns B.
     fn begin_turn<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) -> i64 {
         self.outstanding.begin(flow);
@@ -384,6 +391,8 @@ fn scale_for(rate: u64) -> u32 {
 impl<const M: usize> Discipline<M> for Gmr3 {
     const LISTED: Option<&'static Entry> = Some(&ENTRY);
 
+    const READS_AHEAD: Worth = BY_TURNS;
+
     type Flow = Standing;
     type Stamp = ();
     type Note = Sent;
@@ -391,6 +400,17 @@ impl<const M: usize> Discipline<M> for Gmr3 {
     #[inline]
     fn touch(&self, flow: u32, _standing: &Standing) {
         self.outstanding.touch(flow);
+    }
+
+    // Of one class: most turns in a row are of the heaviest one that has turns.
+    #[inline]
+    fn ahead(&self, packets: usize, ahead: &mut Ahead) {
+        self.next_list().into_iter().for_each(|list| self.links.ahead(list, packets, ahead));
+    }
+
+    #[inline]
+    fn coming(&self, look_at: impl Fn([u32; 3])) {
+        self.next_list().and_then(|list| self.links.coming(list)).into_iter().for_each(look_at);
     }
 
     #[inline]
