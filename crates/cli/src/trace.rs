@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dovetail_experiment::output::OutputFile;
 use dovetail_experiment::scenario::open_capture;
-use dovetail_experiment::table::{percent, rate, seconds, table};
+use dovetail_experiment::summary::earlier;
+use dovetail_experiment::table::{counted, percent, rate, seconds, table};
 use dovetail_trace::{CaptureInfo, Mixture, Pace, Synthetic};
 use dovetail_units::Bytes;
 use serde_json::json;
@@ -29,7 +30,8 @@ fn info(args: Info) -> Result<(), Failure> {
     let mut reader = open_capture(&args.file).map_err(Failure::input)?;
     let info = CaptureInfo::read(&mut reader, args.key, args.top as usize);
     if let Some(damage) = &info.report.damage {
-        terminal::say(&format!("warning: {}: {damage}", args.file.display()));
+        let name = if args.file == Path::new("-") { "standard input".into() } else { args.file.display().to_string() };
+        terminal::say(&format!("warning: {name}: {damage}"));
     }
     if args.json {
         return terminal::print(&serde_json::to_string_pretty(&info_json(&info)).map_err(Failure::run)?);
@@ -65,25 +67,22 @@ fn info_json(info: &CaptureInfo) -> serde_json::Value {
 
 fn info_text(info: &CaptureInfo) -> String {
     let duration = info.duration.as_secs_f64();
-    let links: Vec<String> = info.links.iter().map(|(link, n)| format!("{link} ({n} packets)")).collect();
+    let links: Vec<String> = info.links.iter().map(|(link, n)| format!("{link} ({})", counted(*n, "packet"))).collect();
     let mean = if duration > 0.0 { rate(info.total.bytes as f64 * 8.0 / duration) } else { "-".into() };
     let mut text = format!(
-        "format     {}{}\nlinks      {}\npackets    {}, {} of them cut, {} fragments\nbytes      {} ({} captured)\n",
+        "format     {}{}\nlinks      {}\npackets    {}, {} of them cut, {}\nbytes      {} ({} captured)\n",
         info.format,
         if info.gzip { ", gzipped" } else { "" },
         if links.is_empty() { "-".into() } else { links.join(", ") },
         info.total.packets,
         info.cut_packets,
-        info.fragments,
+        counted(info.fragments, "fragment"),
         Bytes(info.total.bytes),
         Bytes(info.captured_bytes),
     );
     text.push_str(&format!("duration   {}, mean rate {mean}\nflows      {}\n", seconds(duration), info.flows));
-    if info.report.clamped_times > 0 {
-        text.push_str(&format!(
-            "clocks     {} packets have an earlier time stamp than the packet before them\n",
-            info.report.clamped_times
-        ));
+    if let Some(earlier) = earlier(info.report.clamped_times) {
+        text.push_str(&format!("clocks     {earlier}\n"));
     }
     let part = |n: u64| percent(n as f64 / info.total.packets.max(1) as f64);
     let protocols = (info.protocols.iter())

@@ -3,7 +3,7 @@
 
 use crate::behind::a_packet_of;
 use crate::summary::{Group, Run, Summary};
-use crate::table::{percent, seconds};
+use crate::table::{counted, percent, seconds};
 
 /// Runs that do this part of what the fastest does are as fast: a table shows the same.
 const AS_FAST: f64 = 0.9995;
@@ -136,9 +136,9 @@ pub fn notes(summary: &Summary, alone: bool, truncated: bool) -> Vec<String> {
     }
     notes.extend(summary.runs.iter().filter_map(|r| Some(r.steering.as_ref()?.told(&r.scheduler))));
     let cut_off = summary.runs.iter().filter(|r| r.end != "drained");
-    notes.extend(
-        cut_off.map(|r| format!("{}: cut off with {} packets still in the box", r.scheduler, r.packets.unfinished)),
-    );
+    notes.extend(cut_off.map(|r| {
+        format!("{}: cut off with {} still in the box", r.scheduler, counted(r.packets.unfinished, "packet"))
+    }));
     notes
 }
 

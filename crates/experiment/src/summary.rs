@@ -1,5 +1,6 @@
 //! The JSON summary of a comparison: `docs/reference/json.md` describes it.
 
+mod capture;
 mod flows;
 
 use std::borrow::Cow;
@@ -13,6 +14,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 pub use crate::compact::AFTER_PROCESSING;
+pub use capture::{Capture, earlier};
 pub use flows::Flows;
 
 use crate::behind::{FlowBehind, listed, quoted, starving_of, starving_under};
@@ -58,25 +60,6 @@ pub struct Input {
     pub profile: Option<String>,
     /// The replayed capture, if any.
     pub capture: Option<Capture>,
-}
-
-/// A replayed capture: every record is accounted for.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Capture {
-    /// Packets read: `flow_packets + no_flow_packets`.
-    pub records: u64,
-    /// Packets that belong to a flow.
-    pub flow_packets: u64,
-    /// Packets that belong to none.
-    pub no_flow_packets: u64,
-    /// What could not be read, in words.
-    pub damage: Option<String>,
-    /// Packets whose time went backwards.
-    pub clamped_times: u64,
-    /// Times faster than recorded.
-    pub speed: f64,
-    /// Seconds of long pauses that were cut.
-    pub cut_s: f64,
 }
 
 /// One scheduler's run.
@@ -328,15 +311,6 @@ impl Summary {
 
     /// Of a comparison of which this is told.
     pub fn of(scenario: &Scenario, runs: Vec<Told>) -> Self {
-        let capture = scenario.capture_report().map(|report| Capture {
-            records: report.records,
-            flow_packets: report.flow_packets,
-            no_flow_packets: report.no_flow_packets(),
-            damage: report.damage.as_ref().map(ToString::to_string),
-            clamped_times: report.clamped_times,
-            speed: scenario.replay_speed().unwrap_or(1.0),
-            cut_s: scenario.pauses().filter(|pauses| pauses.cut).map_or(0.0, |pauses| pauses.more.as_secs_f64()),
-        });
         let input = Input {
             name: scenario.name.clone(),
             title: scenario.title().to_string(),
@@ -344,7 +318,7 @@ impl Summary {
             resources: scenario.resource_names(),
             interval_s: scenario.interval().as_secs_f64(),
             profile: scenario.profile.clone(),
-            capture,
+            capture: Capture::of(scenario),
         };
         let alone = runs.iter().all(|told| told.flows < 2);
         let truncated = runs.iter().any(|told| told.truncated);

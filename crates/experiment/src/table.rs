@@ -327,6 +327,11 @@ pub fn times(factor: f64) -> String {
     format!("{factor:.decimals$}")
 }
 
+/// A number of things, such as `1 packet` and `2 packets`.
+pub fn counted(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 /// A part as a percentage.
 pub fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)

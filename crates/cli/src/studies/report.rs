@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use dovetail_experiment::network::{self, NetworkSummary};
 use dovetail_experiment::report::FILES;
 use dovetail_experiment::results::{AnySummary, Documents, Made, PICTURES, Shown};
-use dovetail_experiment::summary::Summary;
+use dovetail_experiment::summary::{Capture, Summary};
 use dovetail_experiment::table as tables;
 use dovetail_figure::DARK;
 use dovetail_page::{Kind, Page, Picture};
 
 use super::page::{FILE, PageFile, arguments, called, made, names, table, text, words};
+use super::run::as_fast;
 use crate::args::Report;
 use crate::failure::Failure;
 use crate::terminal;
@@ -76,10 +77,7 @@ fn pipeline(summary: &Summary) -> Page {
     let source = if input.profile.is_some() { "Capture" } else { "Scenario" };
     let mut made = vec![text(source, &input.name), text("Seed", &input.seed.to_string())];
     made.extend(input.profile.as_ref().map(|profile| text("Profile", profile)));
-    made.extend(input.capture.as_ref().map(|capture| {
-        let speed = tables::times(capture.speed);
-        text("Replayed", &format!("{} packets, {speed} times as fast as recorded", capture.records))
-    }));
+    made.extend(input.capture.as_ref().map(|capture| text("Replayed", &replayed(capture).join("\n"))));
     Page {
         title: called(&input.title, &input.name),
         sentences: summary.sentences.clone(),
@@ -90,6 +88,16 @@ fn pipeline(summary: &Summary) -> Page {
         made,
         ..Page::default()
     }
+}
+
+/// What the terminal says of a capture, a line each.
+fn replayed(capture: &Capture) -> Vec<String> {
+    let mut lines = vec![format!("{}, {}", capture.packets(), as_fast(capture.speed))];
+    if capture.cut_s > 0.0 {
+        lines.push(format!("pauses shortened, which leaves out {} (trace.gap)", tables::seconds(capture.cut_s)));
+    }
+    lines.extend(capture.warnings());
+    lines
 }
 
 fn network(summary: &NetworkSummary) -> Page {

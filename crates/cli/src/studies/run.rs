@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use dovetail_experiment::compare::{Kept, RunError, Settings, compare, compare_each};
 use dovetail_experiment::output::Output;
 use dovetail_experiment::scenario::{self, Opened, PROFILES, Pauses, Scenario};
-use dovetail_experiment::summary::{Summary, Told};
+use dovetail_experiment::summary::{Capture, Summary, Told};
 use dovetail_experiment::timetable::{MOST_PACKETS, timetable};
 use dovetail_experiment::{report, table};
 use dovetail_sched::Spec;
@@ -144,8 +144,13 @@ fn replayed(scenario: &Scenario) -> String {
         .replay_load()
         .filter(|_| scenario.recorded_s() > 0.0)
         .map_or(String::new(), |load| format!(", to load the busiest resource to {load} times its capacity"));
+    format!(", replayed {}{load}", as_fast(speed))
+}
+
+/// How fast a capture is replayed.
+pub fn as_fast(speed: f64) -> String {
     let faster = if speed == 1.0 { String::new() } else { format!("{} times ", table::times(speed)) };
-    format!(", replayed {faster}as fast as recorded{load}")
+    format!("{faster}as fast as recorded")
 }
 
 /// The same with these words about its speed.
@@ -156,26 +161,17 @@ pub fn tell_of_capture(scenario: &Scenario, replayed: &str) {
 }
 
 fn of_capture(scenario: &Scenario, replayed: &str) -> Vec<String> {
-    let Some(report) = scenario.capture_report() else { return Vec::new() };
+    let Some(capture) = Capture::of(scenario) else { return Vec::new() };
     let mut lines = Vec::new();
     if let Some(profile) = &scenario.profile {
         let default = if profile == PROFILES[0] { " (the default)" } else { "" };
-        lines.push(format!("profile {profile}{default}: {}", scenario.profile_title()));
+        let title = scenario.profile_title();
+        let colon = if title.is_empty() { "" } else { ": " };
+        lines.push(format!("profile {profile}{default}{colon}{title}"));
     }
     lines.extend(scenario.pauses().and_then(|pauses| of_pauses(&pauses, scenario)));
-    lines.extend(report.damage.as_ref().map(|damage| format!("warning: {damage}")));
-    if report.clamped_times > 0 {
-        let clamped = report.clamped_times;
-        lines.push(format!(
-            "warning: {clamped} packets have an earlier time stamp than the packet before them; they arrive with it"
-        ));
-    }
-    let (packets, no_flow) = (report.records, report.no_flow_packets());
-    let without = if no_flow > 0 { format!(" ({no_flow} without a flow)") } else { String::new() };
-    lines.push(format!("{packets} packet{}{without}{replayed}", if packets == 1 { "" } else { "s" }));
-    if packets == 0 {
-        lines.push("warning: the capture holds no packets".into());
-    }
+    lines.extend(capture.warnings());
+    lines.push(format!("{}{replayed}", capture.packets()));
     lines
 }
 

@@ -2,14 +2,14 @@
 
 use dovetail_dataplane::core::{SeenSnapshot, SteeringSnapshot};
 use dovetail_dataplane::trouble::{Silent, What};
-use dovetail_experiment::table::wrapped;
+use dovetail_experiment::table::{counted, wrapped};
 use dovetail_units::BitRate;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::app::App;
 use super::shares::{BOUND, Interval, Trouble, Verdict};
-use super::words::{counted, percent, short, time};
+use super::words::{percent, short, time};
 
 /// Below this many lines or columns the screen is small: three lines without bars.
 const SMALL: (u16, u16) = (18, 60);

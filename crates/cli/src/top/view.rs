@@ -1,5 +1,6 @@
 //! The view, drawn into a buffer of any size from 40 columns and 12 lines on.
 
+use dovetail_experiment::table::counted;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -9,7 +10,7 @@ use ratatui::widgets::{Paragraph, Widget};
 use super::app::{App, Link};
 use super::list::{Judge, List, Of};
 use super::shares::{Interval, Row};
-use super::words::{counted, cut, hours};
+use super::words::{cut, hours};
 use super::{help, summary};
 use crate::ctl::{DENIED, NO_BOX, OTHER_BOX, START_S};
 

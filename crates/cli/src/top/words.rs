@@ -50,10 +50,6 @@ pub fn hours(seconds: f64) -> String {
     format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-pub fn counted(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}
-
 /// A whole number below a thousand, or three digits and a unit prefix.
 pub fn short(number: f64) -> String {
     let prefixes = [(1e9, "G"), (1e6, "M"), (1e3, "k")];

@@ -6,6 +6,19 @@ use crate::support::{Folder, SCENARIO};
 /// The file header of a pcap capture: microseconds, little endian, Ethernet.
 const HEADER: [u8; 24] = [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0];
 
+/// A capture of this link type with packets of 60 zero bytes at these seconds.
+fn recorded(link: u8, seconds: &[u32]) -> Vec<u8> {
+    let mut capture = HEADER.to_vec();
+    capture[20] = link;
+    for second in seconds {
+        for word in [*second, 0, 60, 60] {
+            capture.extend(word.to_le_bytes());
+        }
+        capture.extend([0; 60]);
+    }
+    capture
+}
+
 /// Neither `run` nor `trace info` takes this for a capture.
 #[track_caller]
 fn no_capture(name: &str, contents: &[u8], words: &[&str]) {
@@ -51,6 +64,59 @@ fn a_damaged_capture_yields_what_can_be_read() {
 }
 
 #[test]
+fn the_page_of_a_run_says_what_was_wrong_with_the_capture_and_what_was_left_out() {
+    let folder = Folder::new();
+    let whole = recorded(1, &[10, 9, 10, 30, 30]);
+    folder.write("cut.pcap", &whole[..whole.len() - 7]);
+    folder.dovetail(&["run", "cut.pcap", "--out", "out", "--page", "at-once.html"]).succeeds();
+    folder.dovetail(&["report", "out", "--out", "later.html"]).succeeds();
+    for page in ["at-once.html", "later.html"] {
+        let page = std::fs::read_to_string(folder.path(page)).unwrap();
+        for words in [
+            "4 packets (4 without a flow), ",
+            "pauses shortened, which leaves out 19.00 s",
+            "warning: 1 unreadable place, 69 bytes skipped; first at byte 328",
+            "warning: 1 packet has an earlier time stamp than the packet before it; it arrives with that one",
+        ] {
+            assert!(page.contains(words), "{words:?} is missing");
+        }
+    }
+    folder.write("whole.pcap", recorded(1, &[10, 10]));
+    folder.dovetail(&["run", "whole.pcap", "--page", "whole.html"]).succeeds();
+    let page = std::fs::read_to_string(folder.path("whole.html")).unwrap();
+    assert!(page.contains(">2 packets (2 without a flow), as fast as recorded<"), "nothing was wrong or left out");
+}
+
+#[test]
+fn one_is_told_in_the_singular() {
+    let folder = Folder::with_scenario();
+    folder.write("t.pcap", recorded(1, &[10, 9]));
+    let said = folder.dovetail(&["run", "t.pcap"]).succeeds();
+    let earlier = "1 packet has an earlier time stamp than the packet before it";
+    assert!(said.err.contains(&format!("warning: {earlier}; it arrives with that one")), "{}", said.err);
+    assert!(folder.dovetail(&["trace", "info", "t.pcap"]).succeeds().out.contains(earlier));
+    folder.write("t.pcap", recorded(1, &[10]));
+    let said = folder.dovetail(&["trace", "info", "t.pcap"]).succeeds();
+    assert!(said.out.contains("links      Ethernet (1 packet)\n"), "{}", said.out);
+    let cut_off = folder.dovetail(&["run", "s.toml", "-s", "fifo", "--set", "flows.0.count=1", "--set", "until=1 us"]);
+    assert!(cut_off.succeeds().out.contains("cut off with 1 packet still in the box"));
+}
+
+#[test]
+fn packets_of_a_link_type_that_is_not_read_are_told() {
+    let folder = Folder::new();
+    folder.write("radio.pcap", recorded(127, &[10, 11]));
+    for command in [&["run", "radio.pcap"][..], &["advise", "radio.pcap"]] {
+        let told = "warning: 2 packets have a link type that is not read, so they have no flow (dovetail trace info";
+        let said = folder.dovetail(command).succeeds().err.replace("\n  ", " ");
+        assert!(said.contains(told), "{said}");
+    }
+    folder.write("arp.pcap", recorded(1, &[10, 11]));
+    let said = folder.dovetail(&["run", "arp.pcap"]).succeeds().err;
+    assert!(!said.contains("link type"), "that of Ethernet is read: {said}");
+}
+
+#[test]
 fn a_missing_file_gets_the_nearest_name() {
     let folder = Folder::with_scenario();
     folder.write("monday.pcap", HEADER);
@@ -88,6 +154,8 @@ fn standard_input_and_pipes() {
     folder.shell("$dovetail run - < /dev/null").fails(2, &["standard input: it is empty", "pcap or pcapng"]);
     folder.shell("cat t.pcap | $dovetail trace info -").succeeds();
     folder.shell("gzip -c t.pcap | $dovetail trace info - --json").succeeds();
+    let cut = folder.shell("head -c 1000 t.pcap | $dovetail trace info -").succeeds();
+    assert!(cut.err.starts_with("warning: standard input: 1 unreadable place"), "{}", cut.err);
 }
 
 #[test]
@@ -124,7 +192,8 @@ fn a_profile_says_what_a_capture_alone_went_through() {
     folder.dovetail(&["run", "t.pcap", "--profile", "s.toml"]).fails(2, &["s.toml", "a profile has a [trace]"]);
     let own = format!("{}\n[trace]\nload = 2\n", &SCENARIO[..SCENARIO.find("[[flows]]").unwrap()]);
     folder.write("own.toml", own);
-    folder.dovetail(&["run", "t.pcap", "--profile", "own.toml"]).succeeds();
+    let untitled = folder.dovetail(&["run", "t.pcap", "--profile", "own.toml"]).succeeds();
+    assert_eq!(untitled.err.lines().next(), Some("profile own.toml"), "it has no title");
     folder.dovetail(&["run", "own.toml"]).fails(2, &["own.toml:17:1", "no capture to replay", "--profile own.toml"]);
     folder.dovetail(&["bounds", "t.pcap", "--profile", "router"]).succeeds();
 }
