@@ -11,6 +11,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand};
 use dovetail_sched::Spec;
+use dovetail_sched::catalog::find;
 use dovetail_trace::{MAX_FLOWS, MAX_PACKETS};
 use dovetail_units::{BitRate, Duration};
 use dovetail_wire::KeyKind;
@@ -182,9 +183,12 @@ where
     }
 }
 
-/// One scheduler; the comma that separates parameters does not separate schedulers.
+/// One scheduler; neither the comma that separates parameters nor a blank separates schedulers.
 fn scheduler(text: &str) -> Result<Spec, String> {
+    let is_scheduler = |word: &str| word.split(':').next().is_some_and(|name| find(name).is_some());
+    let several = text.split_whitespace().nth(1).is_some() && text.split_whitespace().all(is_scheduler);
     match text.split_once(',') {
+        _ if several => Err("give --scheduler once for each scheduler".into()),
         Some((first, _)) if !first.contains(':') => Err("give --scheduler once for each scheduler".into()),
         _ => text.parse().map_err(|e: dovetail_sched::SpecError| e.to_string()),
     }

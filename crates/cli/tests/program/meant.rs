@@ -38,6 +38,7 @@ fn a_schedulers_parameter_as_an_option() {
     says(&["live", "ctl", "weight", "backup", "0.2"], &["one word: backup=0.2"]);
     says(&["run", "s.toml", "-s", "tradeoff:0.85"], &["0.85", "did you mean tradeoff:alpha=0.85?"]);
     says(&["run", "s.toml", "-s", "fifo", "drfq"], &["once for each scheduler: --scheduler drfq"]);
+    says(&["run", "s.toml", "-s", "fifo drfq"], &["'fifo drfq'", "give --scheduler once for each scheduler"]);
     says(&["run", "s.toml", "-s", "drr:0.85"], &["not of the form key=value"]);
 }
 
