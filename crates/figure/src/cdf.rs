@@ -127,14 +127,37 @@ fn brief(seconds: f64) -> String {
 /// The index of a scheduler and its distribution.
 type Line = (usize, Vec<(f64, f64)>);
 
+/// A rise by more than this part shows: between so few packets nothing left.
+const STEP: f64 = 0.01;
+
 /// The distribution as a line: it rises from zero at its smallest value and stays at its end to the right border.
 /// Nothing is left of `least`.
 fn steps(points: &[(f64, f64)], least: Option<f64>, longest: f64) -> Vec<(f64, f64)> {
     let place = |v: f64| least.map_or(v, |least| v.max(least));
     let fraction = |f: f64| f.clamp(0.0, 1.0);
-    let mut line = Vec::with_capacity(points.len() + 2);
+    let mut line: Vec<(f64, f64)> = Vec::with_capacity(points.len() + 2);
     line.extend(points.first().map(|p| (place(p.0), 0.0)));
-    line.extend(points.iter().map(|p| (place(p.0), fraction(p.1))));
+    for point in points.iter().map(|p| (place(p.0), fraction(p.1))) {
+        if let Some(before) = line.last().filter(|before| point.1 - before.1 > STEP && point.0 > before.0) {
+            line.push((point.0, before.1));
+        }
+        line.push(point);
+    }
     line.extend(points.last().map(|p| (place(longest), fraction(p.1))));
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn between_two_of_few_packets_no_part_has_left() {
+        let four = [(1.0, 0.25), (3.0, 0.5), (3.0, 0.75), (9.0, 1.0)];
+        let line =
+            [(1.0, 0.0), (1.0, 0.25), (3.0, 0.25), (3.0, 0.5), (3.0, 0.75), (9.0, 0.75), (9.0, 1.0), (12.0, 1.0)];
+        assert_eq!(steps(&four, None, 12.0), line);
+        let many: Vec<(f64, f64)> = (1..=500).map(|k| (f64::from(k), f64::from(k) / 500.0)).collect();
+        assert_eq!(steps(&many, None, 500.0).len(), 502, "steps that nobody sees take no points");
+    }
 }
