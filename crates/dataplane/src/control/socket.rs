@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt}
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -37,6 +37,7 @@ pub struct Socket {
 /// The thread that takes new clients, which ends when this is dropped.
 struct Accepting {
     listener: Arc<UnixListener>,
+    closed: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -92,18 +93,20 @@ impl Bound {
     /// There can be no thread.
     pub fn serve(self, counter: Counter) -> io::Result<Socket> {
         let Self { place, listener } = self;
-        let listener = Arc::new(listener);
-        let taken = Arc::clone(&listener);
-        let thread = thread::Builder::new().name("control".into()).spawn(move || accept(&taken, &counter))?;
-        Ok(Socket { _place: place, _accepting: Accepting { listener, thread: Some(thread) } })
+        let (listener, closed) = (Arc::new(listener), Arc::new(AtomicBool::new(false)));
+        let (taken, over) = (Arc::clone(&listener), Arc::clone(&closed));
+        let thread = thread::Builder::new().name("control".into()).spawn(move || accept(&taken, &counter, &over))?;
+        Ok(Socket { _place: place, _accepting: Accepting { listener, closed, thread: Some(thread) } })
     }
 }
 
 impl Drop for Accepting {
     fn drop(&mut self) {
+        self.closed.store(true, Ordering::Relaxed);
         // Wakes the thread, wherever the socket's name is by now.
         let woken = SockRef::from(&*self.listener).shutdown(Shutdown::Both).is_ok();
         if let Some(thread) = self.thread.take().filter(|_| woken) {
+            thread.thread().unpark();
             let _ = thread.join();
         }
     }
@@ -147,18 +150,14 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(UnixListener::from(OwnedFd::from(socket)))
 }
 
-fn accept(listener: &UnixListener, counter: &Counter) {
+fn accept(listener: &UnixListener, counter: &Counter, closed: &AtomicBool) {
     let clients = Arc::new(AtomicUsize::new(0));
-    for stream in listener.incoming() {
-        let stream = match stream {
-            Ok(stream) => stream,
-            // It was shut down.
-            Err(error) if error.kind() == ErrorKind::InvalidInput => return,
-            // A client that is gone already, or no descriptors for a moment.
-            Err(_) => {
-                thread::park_timeout(PAUSE);
-                continue;
-            }
+    while !closed.load(Ordering::Relaxed) {
+        let Ok((stream, _)) = listener.accept() else {
+            // It was shut down, a client is gone already, or there are no descriptors, perhaps for good: without one
+            // the kernel does not even say that it was shut down.
+            thread::park_timeout(PAUSE);
+            continue;
         };
         if clients.load(Ordering::Relaxed) >= CLIENTS {
             let full = format!("{CLIENTS} clients talk to this box already; try again later");
@@ -195,4 +194,29 @@ fn serve(stream: UnixStream, counter: &Counter) -> io::Result<()> {
 fn send(mut stream: &UnixStream, answer: &Answer) -> io::Result<()> {
     stream.set_write_timeout(Some(TAKE))?;
     stream.write_all(answer.to_line().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixDatagram;
+    use std::sync::mpsc;
+
+    use super::super::Desk;
+    use super::*;
+
+    #[test]
+    fn a_socket_at_which_no_client_can_be_accepted_any_more_can_be_closed() {
+        let path = std::env::temp_dir().join(format!("dovetail-control-deaf-{}.sock", std::process::id()));
+        // At such a one accepting fails for ever, shut down or not, as it does without descriptors.
+        let deaf = UnixListener::from(OwnedFd::from(UnixDatagram::bind(&path).unwrap()));
+        let (_desk, counter) = Desk::open();
+        let socket = Bound { place: Place::of(&path).unwrap(), listener: deaf }.serve(counter).unwrap();
+        let (closed, wait) = mpsc::channel();
+        thread::spawn(move || {
+            thread::park_timeout(PAUSE / 2);
+            drop(socket);
+            closed.send(()).unwrap();
+        });
+        wait.recv_timeout(100 * PAUSE).expect("it is closed within ten seconds");
+    }
 }
