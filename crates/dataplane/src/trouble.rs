@@ -82,7 +82,7 @@ impl What {
             Self::TooLong => format!("a greater MTU (ip link set {name} mtu N), or a smaller one where they come from"),
             Self::Full => format!("the interface takes less than link.rate: {}", self.brief_remedy(name)),
             Self::Short => format!("frames without a link header, or no packets: {}", self.brief_remedy(name)),
-            Self::Unsent => format!("a filter may drop them: {}", self.brief_remedy(name)),
+            Self::Unsent => format!("nobody is at the other end, or a filter drops them: {}", self.brief_remedy(name)),
             Self::Waiting => format!("the interface takes less than the link brings: {}", self.brief_remedy(name)),
             Self::Link(_) | Self::Down => self.brief_remedy(name),
         }
@@ -99,7 +99,7 @@ impl What {
             Self::TooLong => format!("ip link set {name} mtu N"),
             Self::Full => format!("tc qdisc show dev {name}"),
             Self::Short => "look at who sends them".into(),
-            Self::Unsent => format!("tc filter show dev {name} egress"),
+            Self::Unsent => format!("ip link show {name}, tc filter show dev {name} egress"),
             Self::Waiting => format!("lower link.rate, or tc qdisc show dev {name}"),
         }
     }
@@ -240,5 +240,7 @@ mod tests {
         assert!(lines[0].starts_with("port in (eth0): the link has no carrier: "), "{}", lines[0]);
         assert!(lines[1].contains(" 7 oversize: ") && lines[1].contains("ethtool -K eth0 gro off"), "{}", lines[1]);
         assert!(lines[7].contains(" 5 unsent: "), "what has no reason of its own: {}", lines[7]);
+        // An AF_XDP socket's frames pass no filter, and are refused where nobody is at the other end.
+        assert!(lines[7].contains("nobody is at the other end, or a filter") && lines[7].contains("ip link show eth0"));
     }
 }

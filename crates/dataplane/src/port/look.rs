@@ -35,6 +35,10 @@ fn of_one(kind: &Kind) -> Vec<String> {
     let Some(name) = kind.interface() else { return Vec::new() };
     let (Ok(found), Ok(socket)) = (interface(name), interface::control_socket()) else { return Vec::new() };
     let mut warnings = Vec::new();
+    let lost = match kind {
+        Kind::Xdp(_) => "what they merge is lost, and so are checksums and VLAN tags that they leave out",
+        _ => "what they merge is lost",
+    };
     // Of what goes to a TUN or TAP the kernel itself cuts what is too long.
     let on = match kind {
         Kind::Packet(_) | Kind::Xdp(_) => offload::harmful(&socket, name, matches!(kind, Kind::Xdp(_))),
@@ -42,7 +46,7 @@ fn of_one(kind: &Kind) -> Vec<String> {
     };
     if !on.is_empty() {
         warnings.push(format!(
-            "offloads of {name} are on ({}): what they merge is lost; ethtool -K {name} {} \
+            "offloads of {name} are on ({}): {lost}; ethtool -K {name} {} \
              off, and at the other end of a veth the same and tx-udp-segmentation off",
             on.join(", "),
             on.join(" off ")

@@ -109,6 +109,15 @@ pub fn ethtool_value(fd: &OwnedFd, name: &str, command: u32) -> io::Result<u32> 
     Ok(value[1])
 }
 
+/// The name of the interface's driver, and zeros behind it (linux/ethtool.h: ETHTOOL_GDRVINFO, which asks for as many
+/// bytes as these numbers have).
+pub fn driver(fd: &OwnedFd, name: &str) -> io::Result<Vec<u8>> {
+    let mut info = [0; 49];
+    info[0] = 0x03;
+    ethtool(fd, name, &mut info)?;
+    Ok(info[1..9].iter().flat_map(|four| four.to_ne_bytes()).collect())
+}
+
 /// Ask the interface by a structure of numbers, the first of which is the command, and as long as the command wants.
 pub fn ethtool<const N: usize>(fd: &OwnedFd, name: &str, numbers: &mut [u32; N]) -> io::Result<()> {
     let mut request = InterfaceRequest::new(name);

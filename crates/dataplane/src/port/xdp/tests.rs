@@ -3,6 +3,7 @@ use crate::port::testbed::{
     becomes_readable, in_namespace, ip, is_readable, numbered, received, rename, send, send_segments,
     set_receive_queues, soon, switch,
 };
+use crate::port::{Kind, look};
 
 const SLOTS: usize = 256;
 
@@ -252,5 +253,19 @@ fn an_interface_that_is_renamed_is_still_there() {
         assert!(soon(|| port.link_state() == Some(LinkState::Up)), "{:?}", port.link_state());
         ip("link del uplink");
         assert_eq!(port.link_state(), Some(LinkState::Gone));
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn checksums_that_the_other_end_of_a_pair_leaves_out_are_warned_of() {
+    in_namespace(|| {
+        let kinds = ["left", "right"].map(|name| Kind::Xdp(name.into()));
+        let warnings = || look::warnings([&kinds[0], &kinds[1]]);
+        assert_eq!(warnings(), Vec::<String>::new());
+        switch("left", "tx", true);
+        let all = warnings();
+        assert!(all.len() == 1 && all[0].starts_with("offloads of left are on (tx): "), "{all:?}");
+        assert!(all[0].contains("ethtool -K left tx off, and at the other end of a veth the same and"), "{all:?}");
     });
 }
