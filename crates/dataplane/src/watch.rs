@@ -191,11 +191,12 @@ impl Watch {
             let new = count - self.drops.insert(reason, count).unwrap_or(0);
             match self.dropping.lost(now, reason, new) {
                 Some(Said::Begins(frames)) => {
-                    warn!(target: target::DROP, "drops begin, {reason}: {frames} frames in the last second");
+                    let frames = trouble::amount(frames);
+                    warn!(target: target::DROP, "drops begin, {reason}: {frames} in the last second");
                 }
                 Some(Said::GoesOn(frames, time)) => {
-                    let seconds = time.as_nanos() / 1_000_000_000;
-                    info!(target: target::DROP, "drops go on, {reason}: {frames} frames in the last {seconds} s");
+                    let (frames, seconds) = (trouble::amount(frames), time.as_nanos() / 1_000_000_000);
+                    info!(target: target::DROP, "drops go on, {reason}: {frames} in the last {seconds} s");
                 }
                 Some(Said::Over(..)) | None => {}
             }
@@ -203,7 +204,8 @@ impl Watch {
         for (reason, said) in self.dropping.over(now) {
             if let Said::Over(frames, time) = said {
                 let seconds = time.as_nanos().div_ceil(1_000_000_000).max(1);
-                info!(target: target::DROP, "drops have ended, {reason}: {frames} frames in {seconds} s");
+                let frames = trouble::amount(frames);
+                info!(target: target::DROP, "drops have ended, {reason}: {frames} in {seconds} s");
             }
         }
     }

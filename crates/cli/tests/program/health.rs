@@ -228,6 +228,20 @@ fn a_record_that_cannot_be_written_is_told_of_when_it_happens_and_frames_go_on()
 
 #[test]
 #[ignore = "needs root"]
+fn a_frame_that_is_dropped_is_told_of_by_its_reason() {
+    let mut lab = Lab::up("drops");
+    let search = "[[module]]\nname = \"search\"\nkind = \"match\"\npatterns = [\"worm\"]\naction = \"drop\"\n";
+    lab.folder.write("box.toml", format!("{BOX}modules = [\"search\"]\n{search}"));
+    lab.start();
+    lab.snapshot();
+    lab.inside("client", &["ip", "neighbour", "replace", "10.77.0.2", "lladdr", "02:00:00:00:00:02", "dev", "eth0"]);
+    lab.inside("client", &["bash", "-c", "echo worm > /dev/udp/10.77.0.2/9"]).succeeds();
+    lab.until_logged(" WARN  drops begin, matched: 1 frame in the last second");
+    lab.end();
+}
+
+#[test]
+#[ignore = "needs root"]
 fn links_that_go_down_and_frames_that_are_refused_are_told_of() {
     let mut lab = Lab::up("links");
     lab.start();
