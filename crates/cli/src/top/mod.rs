@@ -51,6 +51,11 @@ pub fn top(args: Top) -> Result<(), Failure> {
     if !io::stdout().is_terminal() {
         return Err(Failure::Input("the output is not a terminal; for one screen as text: dovetail top --once".into()));
     }
+    if terminal_size::terminal_size().is_none() {
+        let message = "the terminal does not say how large it is; tell it, as in stty rows 40 cols 120; for one \
+                       screen as text: dovetail top --once";
+        return Err(Failure::Input(message.into()));
+    }
     let stop = terminal::on_interrupt();
     let mut watch = Watch { path, sort: args.sort, client: None, clock: Clock::start(), answered: None };
     // Also restores the terminal if there is a panic.

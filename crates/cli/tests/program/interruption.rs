@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use nix::fcntl::OFlag;
-use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
+use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
 
 use crate::support::{Folder, SCENARIO, Said};
 
@@ -99,15 +99,36 @@ fn a_run_that_is_to_go_on_without_its_terminal_does() {
     assert!(folder.list("out").contains(&"summary.json".to_string()));
 }
 
+/// A terminal that does not say how large it is: what is on its screen, and the name of its other end.
+fn terminal() -> (PtyMaster, String) {
+    // No process that another test starts keeps it open.
+    let screen = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC).unwrap();
+    grantpt(&screen).unwrap();
+    unlockpt(&screen).unwrap();
+    let end = ptsname_r(&screen).unwrap();
+    (screen, end)
+}
+
+/// Such as a serial console: nothing would be seen on no lines.
+#[test]
+fn a_view_on_a_terminal_of_unknown_size_is_refused() {
+    let folder = Folder::new();
+    let (_screen, terminal) = terminal();
+    let end = || File::options().read(true).write(true).open(&terminal).unwrap();
+    let mut top = folder.command(&["top", "--socket", "nowhere"]);
+    let mut child = top.stdin(end()).stdout(end()).stderr(Stdio::piped()).spawn().unwrap();
+    if !wait_for(|| child.try_wait().unwrap().is_some()) {
+        stop(child);
+        panic!("top shows nothing, and goes on");
+    }
+    Said::from(child.wait_with_output().unwrap()).fails(2, &["how large it is", "stty rows", "--once"]);
+}
+
 /// Whoever reads the keys of a terminal that is gone reads nothing for ever.
 #[test]
 fn a_view_whose_terminal_is_gone() {
     let folder = Folder::new();
-    // No process that another test starts keeps it open.
-    let mut screen = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC).unwrap();
-    grantpt(&screen).unwrap();
-    unlockpt(&screen).unwrap();
-    let terminal = ptsname_r(&screen).unwrap();
+    let (mut screen, terminal) = terminal();
     let mut top = folder.command(&["top", "--socket", "nowhere", "--every", "100 ms"]);
     let end = || File::options().read(true).write(true).open(&terminal).unwrap();
     assert!(Command::new("stty").args(["rows", "24", "cols", "80"]).stdin(end()).status().unwrap().success());
