@@ -202,3 +202,11 @@ fn a_box_in_simulated_time_opens_no_socket_and_writes_no_files_for_one() {
     assert_eq!(live.written_folders(), ["/etc/box", "/run/box"].map(std::path::Path::new));
     assert!(live.to_string().contains("control socket: /run/box/box.sock"), "{live}");
 }
+
+/// The kernel has no room for it, now or at any later try.
+#[test]
+fn a_control_socket_whose_path_is_too_long_is_wrong_in_the_configuration() {
+    let text = |bytes: usize| format!("{BOX}[control]\nsocket = \"/{}\"\n", "s".repeat(bytes - 1));
+    assert!(Config::parse("box.toml", &text(107), &[]).is_ok());
+    refused(&text(108), &["expected a path of at most 107 bytes, it has 108", "box.toml:6:10"]);
+}

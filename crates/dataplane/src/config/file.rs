@@ -15,7 +15,7 @@ use super::around::{FaultTable, FileTable};
 use super::fragments::FragmentTable;
 use super::state::StateTable;
 use super::third::{Costs, ResourceTable};
-use super::values::{Frames, Key, Listen, Percent, Room, file_name};
+use super::values::{Frames, Key, Listen, Percent, Room, socket_name};
 use crate::core::Overflow;
 use crate::module::ModuleConfig;
 
@@ -153,7 +153,7 @@ impl Ecn {
 #[serde(deny_unknown_fields)]
 pub struct Control {
     /// The control socket. Default none.
-    #[serde(default, deserialize_with = "file_name")]
+    #[serde(default, deserialize_with = "socket_name")]
     pub socket: Option<PathBuf>,
 }
 

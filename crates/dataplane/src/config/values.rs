@@ -32,9 +32,27 @@ pub(super) fn named_file<'de, D: Deserializer<'de>>(value: D) -> Result<Option<S
     Ok(Some(Spanned::new(span, name.into_inner().0)))
 }
 
-/// A file's name.
-pub(super) fn file_name<'de, D: Deserializer<'de>>(value: D) -> Result<Option<PathBuf>, D::Error> {
-    FileName::deserialize(value).map(|name| Some(name.0))
+/// The path of a Unix socket. It must fit into the kernel's `sockaddr_un`, with a zero behind it.
+#[derive(Deserialize)]
+#[serde(try_from = "FileName")]
+struct SocketName(PathBuf);
+
+const LONGEST_SOCKET_NAME: usize = 107;
+
+impl TryFrom<FileName> for SocketName {
+    type Error = String;
+
+    fn try_from(FileName(path): FileName) -> Result<Self, Self::Error> {
+        match path.as_os_str().len() {
+            0..=LONGEST_SOCKET_NAME => Ok(Self(path)),
+            bytes => Err(format!("expected a path of at most {LONGEST_SOCKET_NAME} bytes, it has {bytes}")),
+        }
+    }
+}
+
+/// A socket's name.
+pub(super) fn socket_name<'de, D: Deserializer<'de>>(value: D) -> Result<Option<PathBuf>, D::Error> {
+    SocketName::deserialize(value).map(|name| Some(name.0))
 }
 
 /// A part of a core, `"0.01 %"` to `"100 %"`.
