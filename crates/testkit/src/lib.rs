@@ -10,7 +10,7 @@
 //! * [`naive_drgps`]: the trackers of the DRGPS fluid as the definition reads.
 //! * [`gaming`]: what a flow gains by playing.
 //! * [`habits`]: a scheduler whose owner repeats itself, or asks what may bypass.
-//! * [`line`]: two resources that need equally long for every packet.
+//! * [`mod@line`]: two resources that need equally long for every packet.
 //! * [`no_wait`]: a pipeline without buffers, by plain recursion.
 //! * [`naive_composite`], [`naive_pcfq`], [`naive_cbcs`]: PCFQ and CBCS as their equations read.
 //! * [`operation`]: what a scheduler's owner may do, as data, and made from bytes (random or from a fuzzer).
