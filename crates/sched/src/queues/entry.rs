@@ -34,6 +34,11 @@ pub trait Entry<K>: Copy + Ord {
     fn key(self) -> K;
     /// The flow's index.
     fn flow(self) -> u32;
+    /// Whether it is [`NONE`](Self::NONE).
+    #[inline]
+    fn is_none(self) -> bool {
+        self.flow() == u32::MAX
+    }
     /// As `<`, without a branch where the key allows it.
     fn precedes(&self, other: &Self) -> bool;
 }

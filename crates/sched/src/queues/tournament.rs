@@ -59,8 +59,8 @@ pub type TagTournament = Tournament<u128, Packed>;
 pub struct Tournament<K, E = (K, u32)> {
     /// From the leaves up to a single node.
     levels: Vec<Level<E>>,
-    /// The least entry, if there is one.
-    least: Option<E>,
+    /// The least entry, or none.
+    least: E,
     flows: usize,
     /// How often the heap was cleared.
     epoch: u32,
@@ -69,9 +69,9 @@ pub struct Tournament<K, E = (K, u32)> {
     key: PhantomData<K>,
 }
 
-impl<K, E> Default for Tournament<K, E> {
+impl<K, E: Entry<K>> Default for Tournament<K, E> {
     fn default() -> Self {
-        Self { levels: Vec::new(), least: None, flows: 0, epoch: 0, changed: 0, key: PhantomData }
+        Self { levels: Vec::new(), least: E::NONE, flows: 0, epoch: 0, changed: 0, key: PhantomData }
     }
 }
 
@@ -79,19 +79,19 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     /// The smallest key and its flow.
     #[inline]
     pub fn peek(&self) -> Option<(K, u32)> {
-        self.least.map(|entry| (entry.key(), entry.flow()))
+        (!self.least.is_none()).then(|| (self.least.key(), self.least.flow()))
     }
 
     /// Whether the flow has the smallest key.
     #[inline]
     pub fn is_first(&self, flow: u32) -> bool {
-        self.least.is_some_and(|least| least.flow() == flow)
+        self.least.flow() == flow
     }
 
     /// The flow's key, if it is in the heap. O(1).
     #[inline]
     pub fn get(&self, flow: u32) -> Option<K> {
-        self.find(flow).filter(|&entry| entry != E::NONE).map(E::key)
+        self.find(flow).filter(|entry| !entry.is_none()).map(E::key)
     }
 
     /// Flows in the heap.
@@ -108,7 +108,7 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
 
     /// Take all flows out. O(1), but for one of 2^32 calls.
     pub fn clear(&mut self) {
-        (self.flows, self.least) = (0, None);
+        (self.flows, self.least) = (0, E::NONE);
         match self.epoch.checked_add(1) {
             Some(epoch) => self.epoch = epoch,
             None => (self.levels, self.epoch) = (Vec::new(), 0),
@@ -126,10 +126,8 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     #[inline]
     pub fn lower(&mut self, flow: u32, key: K) {
         self.make_room(flow);
-        let entry = E::new(key, flow);
-        if entry.precedes(&self.find(flow).unwrap_or(E::NONE)) {
-            self.flows += usize::from(self.carry(flow, entry, |replaced, carried| replaced == carried));
-        }
+        let is_lower = |replaced: E, carried: E| carried.precedes(&replaced);
+        self.flows += usize::from(self.carry(flow, E::new(key, flow), is_lower));
     }
 
     /// See to it that [`peek`](Self::peek) is right where keys are [lowered](Self::lower) only: `key` tells the key of
@@ -137,14 +135,15 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     /// another key moves once, which takes one off `moves`; the error is that they do not suffice, and leaves the rest
     /// to the next call. Amortised O(log n).
     pub fn correct(&mut self, moves: &mut usize, key: impl Fn(u32) -> Option<K>) -> Result<(), Unfinished> {
-        while let Some((before, flow)) = self.peek() {
-            let now = key(flow);
-            if now == Some(before) {
+        while !self.least.is_none() {
+            let flow = self.least.flow();
+            let now = key(flow).map_or(E::NONE, |now| E::new(now, flow));
+            if now == self.least {
                 break;
             }
             *moves = moves.checked_sub(1).ok_or(Unfinished)?;
             self.flows -= usize::from(now.is_none());
-            self.carry(flow, now.map_or(E::NONE, |now| E::new(now, flow)), |_, _| false);
+            self.carry(flow, now, |_, _| true);
         }
         Ok(())
     }
@@ -234,18 +233,16 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     /// difference; that of the first flow, the usual case, makes one everywhere.
     #[inline]
     fn put(&mut self, flow: u32, entry: E) -> bool {
-        match self.least {
-            Some(first) if first.flow() == flow => {
-                self.carry(flow, entry, |_, _| false);
-                false
-            }
-            _ => self.carry(flow, entry, |replaced, carried| replaced == carried),
+        if self.is_first(flow) {
+            self.carry(flow, entry, |_, _| true);
+            return false;
         }
+        self.carry(flow, entry, |replaced, carried| replaced != carried)
     }
 
-    /// [`put`](Self::put), where `is_same` tells whether an entry that is to be replaced by the one carried is equal.
+    /// [`put`](Self::put), where `differs` tells whether an entry that is to be replaced by the one carried is another.
     #[inline]
-    fn carry(&mut self, flow: u32, entry: E, is_same: impl Fn(E, E) -> bool) -> bool {
+    fn carry(&mut self, flow: u32, entry: E, differs: impl Fn(E, E) -> bool) -> bool {
         self.changed = flow;
         let (mut at, mut carried) = (flow as usize, entry);
         let (mut was_out, mut is_leaf) = (true, true);
@@ -258,9 +255,9 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
             }
             let replaced = entries[own];
             if is_leaf {
-                (was_out, is_leaf) = (replaced == E::NONE, false);
+                (was_out, is_leaf) = (replaced.is_none(), false);
             }
-            if is_same(replaced, carried) {
+            if !differs(replaced, carried) {
                 return was_out;
             }
             entries[own] = carried;
@@ -268,7 +265,7 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
             carried = select_unpredictable(other.precedes(&carried), other, carried);
             at = node;
         }
-        self.least = (carried != E::NONE).then_some(carried);
+        self.least = carried;
         was_out
     }
 
@@ -292,7 +289,7 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
             self.extend(height, needed);
             if fresh && height > 0 {
                 // So far the level below was one node.
-                self.levels[height].nodes[0].entries[0] = self.least.unwrap_or(E::NONE);
+                self.levels[height].nodes[0].entries[0] = self.least;
             }
             if self.levels[height].nodes.len() == 1 {
                 return;

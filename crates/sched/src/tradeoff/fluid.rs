@@ -517,8 +517,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
 
     /// Run to `now`, unless events are left until then: something other than the end of a packet changes the shares.
     fn run_to_now(&mut self) {
-        if !self.lags() {
-            self.run(self.now() - self.clock);
+        let now = self.now();
+        if now > self.clock && !self.lags() {
+            self.run(now - self.clock);
         }
     }
 

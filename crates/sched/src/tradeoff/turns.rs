@@ -111,16 +111,16 @@ pub struct Turns {
 /// Whose turn it is at an end.
 #[derive(Clone, Copy, Debug)]
 struct First {
-    /// Since it was found out, nothing has changed for those that stand first in the heaps of the end, and nobody has
-    /// come before them.
-    is_known: bool,
+    /// By heap of the end: since it was found out, nothing has changed for the flow that stands first in it, and nobody
+    /// has come before that.
+    are_known: [bool; 2],
     flow: Option<u32>,
     /// The normalised processing times of its head.
     times: [f64; 2],
 }
 
 impl First {
-    const UNKNOWN: Self = Self { is_known: false, flow: None, times: [1.0; 2] };
+    const UNKNOWN: Self = Self { are_known: [false; 2], flow: None, times: [1.0; 2] };
 }
 
 impl Bonus<2> for Turns {
@@ -229,7 +229,7 @@ impl Bonus<2> for Turns {
             let least = self.most[end].saturating_sub(turn.longest[end]);
             turn.had[end] = turn.had[end].max(least) + bonus;
             self.most[end] = self.most[end].max(turn.had[end]);
-            self.firsts[end].is_known = false;
+            self.look_again_at(end, flow);
         }
     }
 
@@ -251,7 +251,9 @@ impl Bonus<2> for Turns {
         }
         let mut found = Ok(());
         let bonus = share::allocate(left, |end| {
-            found = found.and(self.find_first(end, &place));
+            if self.firsts[end].are_known != [true; 2] {
+                found = found.and(self.find_first(end, &place));
+            }
             self.firsts[end].times
         });
         found?;
@@ -260,21 +262,20 @@ impl Bonus<2> for Turns {
 }
 
 impl Turns {
-    /// Find out whose turn it is at this end, if it is not known; the error is that too many flows had to be moved for
-    /// one call.
+    /// Find out whose turn it is at this end; the error is that too many flows had to be moved for one call.
     fn find_first(&mut self, end: usize, place: impl Fn(u32) -> Option<Ratio>) -> Result<(), Unfinished> {
-        if self.firsts[end].is_known {
-            return Ok(());
-        }
-        self.firsts[end] = First::UNKNOWN;
-        for (half, heap) in self.heaps[end].iter_mut().enumerate() {
-            let turn = |flow: u32| place(flow).map(|_| &self.flows[flow as usize]);
-            let key = |flow: u32| turn(flow).filter(|turn| turn.half(end) == half).map(|turn| turn.key(end));
-            heap.correct(&mut self.moves, key)?;
+        let are_known = &mut self.firsts[end].are_known;
+        for (half, (heap, is_known)) in self.heaps[end].iter_mut().zip(are_known).enumerate() {
+            if !*is_known {
+                let turn = |flow: u32| place(flow).map(|_| &self.flows[flow as usize]);
+                let key = |flow: u32| turn(flow).filter(|turn| turn.half(end) == half).map(|turn| turn.key(end));
+                heap.correct(&mut self.moves, key)?;
+                *is_known = true;
+            }
         }
         let flow = self.least_near(end);
         let times = flow.and_then(place).map_or([1.0; 2], Ratio::normalised_f64);
-        self.firsts[end] = First { is_known: true, flow, times };
+        (self.firsts[end].flow, self.firsts[end].times) = (flow, times);
         Ok(())
     }
 
@@ -342,8 +343,12 @@ impl Turns {
 
     /// The flow has another place, or none: it is to be found out whose turn it is where it stands first.
     fn look_again(&mut self, flow: u32) {
-        for (first, [even, odd]) in self.firsts.iter_mut().zip(&self.heaps) {
-            first.is_known &= !(even.is_first(flow) | odd.is_first(flow));
+        (0..2).for_each(|end| self.look_again_at(end, flow));
+    }
+
+    fn look_again_at(&mut self, end: usize, flow: u32) {
+        for (is_known, heap) in self.firsts[end].are_known.iter_mut().zip(&self.heaps[end]) {
+            *is_known &= !heap.is_first(flow);
         }
     }
 }
@@ -383,16 +388,19 @@ fn places(ratio: Ratio, width: u64) -> [u64; 2] {
     if width == 0 {
         return ratio.places();
     }
-    let [cpu, link] = ratio.normalised().map(|time| if time == 0 { 0 } else { log2(time) + (1 << LOG_BITS) });
-    // One of them is LOG_RANGE.
-    [LOG_RANGE + link - cpu, LOG_RANGE + cpu - link]
+    let logarithm = |time: u64| if time == 0 { 0 } else { log2(time) + (1 << LOG_BITS) };
+    // That of the dominant one is LOG_RANGE.
+    match ratio.normalised() {
+        [ONE, link] => [logarithm(link), 2 * LOG_RANGE - logarithm(link)],
+        [cpu, _] => [2 * LOG_RANGE - logarithm(cpu), logarithm(cpu)],
+    }
 }
 
-/// The binary logarithm in units of 2^-[`LOG_BITS`], within 0.01: x + 11/32 x (1 - x) beyond the power of two. Its
-/// slope, times its argument, is between 21/16 and 3/2 everywhere (1.44 of a logarithm).
+/// The binary logarithm of a value up to [`ONE`] in units of 2^-[`LOG_BITS`], within 0.01: x + 11/32 x (1 - x) beyond
+/// the power of two. Its slope, times its argument, is between 21/16 and 3/2 everywhere (1.44 of a logarithm).
 fn log2(value: u64) -> u64 {
     let power = value.ilog2();
-    let beyond = (u128::from(value) << LOG_BITS >> power) as u64 - (1 << LOG_BITS);
+    let beyond = (value << LOG_BITS >> power) - (1 << LOG_BITS);
     let bent = (beyond * ((1 << LOG_BITS) - beyond)) >> LOG_BITS;
     (u64::from(power) << LOG_BITS) + beyond + ((11 * bent) >> 5)
 }

@@ -119,7 +119,8 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         }
         for (end, wanted) in wanted.into_iter().enumerate() {
             let Some((flow, share)) = wanted else { continue };
-            let (weight, floor) = (queues.flow(flow).weight().as_f64(), queues.flow(flow).state.floor);
+            let record = queues.flow(flow);
+            let (weight, floor, has_started) = (record.weight().as_f64(), record.state.floor, record.state.started);
             let new = Favoured { flow, floor, left: 0, had: 0, bonus: share / floor.scale(weight) };
             if let Some(favoured) = &mut self.favoured[end] {
                 favoured.bonus = new.bonus;
@@ -128,7 +129,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
                 let left = old.map_or_else(|| self.favour_regular(flow, floor), |&(_, left)| left);
                 self.favoured[end] = Some(Favoured { left, ..new });
             }
-            if !queues.flow(flow).state.started {
+            if !has_started {
                 self.start(flow, self.known_at(), queues, started);
             }
         }
@@ -197,6 +198,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
 }
 
 /// A load in units of weight 1 and the dominant time.
+#[inline]
 fn in_units(load: u128) -> f64 {
     to_f64(load) / (1000.0 * ONE as f64)
 }
