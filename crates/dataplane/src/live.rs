@@ -69,7 +69,8 @@ impl Live {
     /// What was kept is of no use, or nothing can be kept.
     pub fn open_state(&mut self, config: &Config) -> Result<(), InputError> {
         let opened = config.state_folder().map_or(Ok(()), |folder| self.middlebox.open_state(&folder));
-        opened.map_err(|(module, error)| config.wrong_state(&module, &error))
+        opened.map_err(|(module, error)| config.wrong_state(&module, &error))?;
+        config.check_state_folder()
     }
 
     /// Between these ports; frames of the other direction are kept for `delay`.

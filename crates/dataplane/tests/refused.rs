@@ -203,6 +203,27 @@ fn a_box_in_simulated_time_opens_no_socket_and_writes_no_files_for_one() {
     assert!(live.to_string().contains("control socket: /run/box/box.sock"), "{live}");
 }
 
+/// A reload may bring the first tunnel, and no other folder.
+#[test]
+fn a_state_folder_that_is_none_is_refused_even_where_no_module_keeps_anything_yet() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let look = |state: &str, out: &str| {
+        let text = BOX.replace("pcap:in.pcap", "packet:eth0").replace("pcap:>out.pcap", out);
+        let name = folder.path().join("box.toml").display().to_string();
+        let config = Config::parse(&name, &format!("{text}[state]\nfolder = \"{state}\"\n"), &[]).unwrap();
+        config.look_at_state().map_err(|error| error.to_string())
+    };
+    for (state, why) in [("nope", "nope: No such file or directory"), ("file", "file: it is not a folder")] {
+        let message = look(state, "packet:eth1").unwrap_err();
+        for words in ["the state cannot be kept in ", why, "box.toml:6:10"] {
+            assert!(message.contains(words), "{words:?} is not in\n{message}");
+        }
+    }
+    assert_eq!(look(".", "packet:eth1"), Ok(()));
+    assert_eq!(look("nope", "pcap:>out.pcap"), Ok(()), "nothing is kept of what goes to a capture");
+}
+
 /// The kernel has no room for it, now or at any later try.
 #[test]
 fn a_control_socket_whose_path_is_too_long_is_wrong_in_the_configuration() {

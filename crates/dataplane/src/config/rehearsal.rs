@@ -29,14 +29,15 @@ impl Config {
         Ok(notes)
     }
 
-    /// Whether a box would find nothing wrong with what modules have kept.
+    /// Whether a box would find nothing wrong with what modules have kept, and with the folder.
     ///
     /// # Errors
-    /// What was kept is of no use.
+    /// What was kept is of no use, or there is no such folder.
     pub fn look_at_state(&self) -> Result<(), InputError> {
         let mut middlebox = self.middlebox()?;
         let looked = self.state_folder().map_or(Ok(()), |folder| middlebox.look_at_state(&folder));
-        looked.map_err(|(module, error)| self.wrong_state(&module, &error))
+        looked.map_err(|(module, error)| self.wrong_state(&module, &error))?;
+        self.check_state_folder()
     }
 
     /// A flow that has brought nothing for this long is forgotten.

@@ -39,9 +39,24 @@ impl Config {
         written.or_else(|| of_service().and_then(first))
     }
 
+    /// That there is such a folder. A box that keeps nothing yet needs it, too: a reload may bring the first tunnel,
+    /// but no other folder.
+    pub(crate) fn check_state_folder(&self) -> Result<(), InputError> {
+        let Some(folder) = self.state_folder() else { return Ok(()) };
+        let why = match std::fs::metadata(&folder) {
+            Ok(found) if found.is_dir() => return Ok(()),
+            Ok(_) => "it is not a folder".to_string(),
+            Err(error) => error.to_string(),
+        };
+        Err(self.at_state_folder(format!("the state cannot be kept in {}: {why}", folder.display())))
+    }
+
     /// What is wrong with the state of a module, where the folder is written.
-    pub fn wrong_state(&self, module: &str, error: &StateError) -> InputError {
-        let message = format!("the state of module {module:?}: {error}");
+    pub(crate) fn wrong_state(&self, module: &str, error: &StateError) -> InputError {
+        self.at_state_folder(format!("the state of module {module:?}: {error}"))
+    }
+
+    fn at_state_folder(&self, message: String) -> InputError {
         match &self.file.state.folder {
             Some(folder) => self.at(folder.span(), message),
             None => InputError::new(&self.label, message),
