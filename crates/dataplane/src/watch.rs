@@ -33,6 +33,8 @@ pub mod target {
     pub const DROP: &str = "drop";
     /// What is changed while the box runs.
     pub const CONTROL: &str = "control";
+    /// Configurations that are read again.
+    pub const RELOAD: &str = "reload";
     /// What modules write down for the next box.
     pub const STATE: &str = "state";
     /// Captures and traces of what passes.

@@ -102,6 +102,13 @@ impl Lab {
         panic!("it never came: {:#}", self.snapshot()["ports"]);
     }
 
+    /// Far more often than anybody needs.
+    fn ask_a_hundred_times(&self, request: &str) {
+        let talk = "import socket, sys; s=socket.socket(socket.AF_UNIX); s.connect('box.sock'); f=s.makefile('rw')\n\
+            for _ in range(100): f.write(sys.argv[1] + '\\n'); f.flush(); assert 'done' in f.readline()";
+        self.inside("box", &["python3", "-c", talk, request]).succeeds();
+    }
+
     fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path("box.log")).unwrap()
     }
@@ -302,13 +309,7 @@ fn every_change_is_in_the_log_with_time_and_level() {
     }
     lab.folder.write("box.toml", BOX.replace("fifo", "fofi"));
     lab.ctl(&["reload"]).fails(2, &["fofi"]);
-    // Far more than anybody needs.
-    let many: String =
-        (0..100).map(|_| "{\"version\":1,\"request\":\"set\",\"parameter\":\"alpha\",\"value\":\"0.7\"}\n").collect();
-    lab.folder.write("many", many);
-    let talk = "import socket; s=socket.socket(socket.AF_UNIX); s.connect('box.sock'); f=s.makefile('rw')\n\
-        for line in open('many'): f.write(line); f.flush(); assert 'done' in f.readline()";
-    lab.inside("box", &["python3", "-c", talk]).succeeds();
+    lab.ask_a_hundred_times(r#"{"version":1,"request":"set","parameter":"alpha","value":"0.7"}"#);
     let said = lab.end();
     let log: Vec<&str> = said.err.lines().collect();
     for words in [
@@ -332,6 +333,21 @@ fn every_change_is_in_the_log_with_time_and_level() {
     );
     let changes = log.iter().filter(|line| line.contains("alpha=0.7 (control socket)")).count();
     assert!((1..=30).contains(&changes), "{changes} of a hundred: {}", said.err);
+}
+
+#[test]
+#[ignore = "needs root"]
+fn many_changes_hide_no_reload_from_the_log_and_many_reloads_no_change() {
+    let mut lab = Lab::up("hide");
+    lab.start();
+    let [reload, changed] = [" INFO  box.toml is in force (control socket)", " INFO  rate=20 Mbps (control socket)"];
+    lab.ask_a_hundred_times(r#"{"version":1,"request":"budget","budget":"20 %"}"#);
+    lab.ctl(&["reload"]).succeeds();
+    lab.until_logged(reload);
+    lab.ask_a_hundred_times(r#"{"version":1,"request":"reload"}"#);
+    lab.ctl(&["rate", "20 Mbps"]).succeeds();
+    lab.until_logged(changed);
+    lab.end();
 }
 
 #[test]

@@ -127,21 +127,21 @@ impl Counter {
         let running = self.config.as_ref().ok_or_else(|| Answer::Error(NO_FILE.into()))?;
         let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
         let unchanged = |error: InputError| {
-            warn!(target: target::CONTROL, "{}; {UNCHANGED} ({by})", error.line());
+            warn!(target: target::RELOAD, "{}; {UNCHANGED} ({by})", error.line());
             Answer::Error(format!("{error}\n{UNCHANGED}"))
         };
         let config = running.reread().map_err(unchanged)?;
         let setup = config.setup().map_err(unchanged)?;
         match self.hand_in(Work::Reload(Box::new(setup))) {
             Answer::Done(_) => {
-                info!(target: target::CONTROL, "{} is in force ({by})", config.name());
-                config.warnings().iter().for_each(|warning| warn!(target: target::CONTROL, "{warning}"));
+                info!(target: target::RELOAD, "{} is in force ({by})", config.name());
+                config.warnings().iter().for_each(|warning| warn!(target: target::RELOAD, "{warning}"));
                 *running = config;
                 Ok(format!("{} is in force", running.name()))
             }
             other => {
                 if let Answer::Error(error) | Answer::Unavailable(error) = &other {
-                    warn!(target: target::CONTROL, "{}; {UNCHANGED} ({by})", error.replace('\n', " "));
+                    warn!(target: target::RELOAD, "{}; {UNCHANGED} ({by})", error.replace('\n', " "));
                 }
                 Err(other)
             }
