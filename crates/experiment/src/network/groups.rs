@@ -36,6 +36,25 @@ struct CommonKeys<'a> {
     min_rto: &'a Option<Spanned<Text<Duration>>>,
 }
 
+/// Those of a table of either kind.
+macro_rules! common_keys {
+    ($table:expr) => {
+        CommonKeys {
+            at: $table.span(),
+            name: &$table.get_ref().name,
+            class: &$table.get_ref().class,
+            route: &$table.get_ref().route,
+            rtt: &$table.get_ref().rtt,
+            variant: $table.get_ref().variant,
+            ecn: $table.get_ref().ecn,
+            packet: &$table.get_ref().packet,
+            access: $table.get_ref().access,
+            delayed_ack: &$table.get_ref().delayed_ack,
+            min_rto: &$table.get_ref().min_rto,
+        }
+    };
+}
+
 impl NetworkScenario {
     /// That there are no more groups than may be.
     pub(super) fn check_groups(&self) -> Result<(), ScenarioError> {
@@ -61,20 +80,7 @@ impl NetworkScenario {
             let traffic = Traffic::LongLived { class: groups.len() as u32, count, start, spread, rtt };
             let last = traffic.start(u64::from(count) - 1).unwrap_or(start);
             self.check_starts(written, [start, last], rtt)?;
-            let flow = CommonKeys {
-                at: tcp.span(),
-                name: &written.name,
-                class: &written.class,
-                route: &written.route,
-                rtt: &written.rtt,
-                variant: written.variant,
-                ecn: written.ecn,
-                packet: &written.packet,
-                access: written.access,
-                delayed_ack: &written.delayed_ack,
-                min_rto: &written.min_rto,
-            };
-            groups.push(self.group(&groups, &flow, traffic)?);
+            groups.push(self.group(&groups, &common_keys!(tcp), traffic)?);
         }
         for web in &self.file.web {
             let written = web.get_ref();
@@ -90,20 +96,7 @@ impl NetworkScenario {
             limits::unheard(rtt, Time::ZERO, self.until())
                 .map_err(|message| self.error(written.rtt.span(), message))?;
             let traffic = Traffic::Web { class: groups.len() as u32, rate, mean_packets, shape, rtt };
-            let flow = CommonKeys {
-                at: web.span(),
-                name: &written.name,
-                class: &written.class,
-                route: &written.route,
-                rtt: &written.rtt,
-                variant: written.variant,
-                ecn: written.ecn,
-                packet: &written.packet,
-                access: written.access,
-                delayed_ack: &written.delayed_ack,
-                min_rto: &written.min_rto,
-            };
-            let group = self.group(&groups, &flow, traffic)?;
+            let group = self.group(&groups, &common_keys!(web), traffic)?;
             let least_packets = shortest(mean_packets, shape).ceil().max(1.0);
             limits::crowd(&group, &self.resources, rate, (rtt.min, self.until()), least_packets)
                 .map_err(|message| self.error(written.rate.span(), message))?;
