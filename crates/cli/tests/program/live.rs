@@ -188,6 +188,19 @@ fn a_box_whose_state_cannot_be_kept_at_the_moment_may_be_started_again() {
     folder.shell(&format!("{start} --for '10 ms'")).fails(1, &[&["the state cannot be kept in "], &why[..]].concat());
 }
 
+/// A reload would otherwise end the box that runs.
+#[test]
+fn a_module_that_the_system_grants_no_memory_is_refused_where_its_size_stands() {
+    let folder = folder("10");
+    for kind in ["re", "re-decode"] {
+        let module = format!("[[module]]\nname = \"large\"\nkind = \"{kind}\"\npackets = 65536\n");
+        folder.write("large.toml", format!("{BOX}{module}"));
+        let said = folder.shell("ulimit -v 150000; $dovetail live large.toml --dry-run");
+        said.fails(2, &["module \"large\": `packets`: the system grants no memory for so many", "packets = 65536"]);
+        folder.dovetail(&["live", "large.toml", "--dry-run"]).succeeds();
+    }
+}
+
 #[test]
 fn a_box_over_captures_that_loses_its_terminal_ends_and_leaves_nothing() {
     let folder = folder("300000");

@@ -10,7 +10,7 @@ use twox_hash::XxHash3_64;
 use super::super::{Module, ModuleDrop, ModuleError, ip_offset};
 use super::encoder::is_fragment;
 use super::store::Store;
-use super::{ENCODED, LONGEST_PAYLOAD, REFERENCE, Reference, SHIM, SHORTEST, set_header};
+use super::{ENCODED, LONGEST_PAYLOAD, REFERENCE, Reference, SHIM, SHORTEST, no_memory, set_header};
 use crate::frame::Frame;
 
 /// Parameters of [`Decoder`].
@@ -59,7 +59,8 @@ impl Decoder {
     /// One is out of range.
     pub fn new(config: &DecoderConfig) -> Result<Self, ModuleError> {
         let store = Store::new(config.packets)?;
-        let slots = HashMap::with_capacity_and_hasher(store.capacity() * 2, BuildHasherDefault::default());
+        let mut slots = HashMap::with_hasher(BuildHasherDefault::default());
+        slots.try_reserve(store.capacity() * 2).map_err(|_| no_memory())?;
         Ok(Self { store, slots, scratch: Box::new([0; LONGEST_PAYLOAD]), restored: 0, missing: 0 })
     }
 

@@ -7,7 +7,7 @@ use twox_hash::XxHash3_64;
 
 use super::super::{Module, ModuleDrop, ModuleError, ip_offset};
 use super::store::Store;
-use super::{ENCODED, LONGEST_PAYLOAD, REFERENCE, REFERENCES, Reference, SHIM, SHORTEST, WINDOW, set_header};
+use super::{ENCODED, LONGEST_PAYLOAD, REFERENCE, REFERENCES, Reference, SHIM, SHORTEST, WINDOW, granted, set_header};
 use crate::frame::{BUFFER, Frame};
 
 /// One window in 32 is sampled: the top five bits of its hash, which depend on all 64 bytes, are zero.
@@ -21,7 +21,7 @@ const FLOWS: usize = 1 << 14;
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EncoderConfig {
-    /// Packets that are remembered: 16 to 65536, some 2 kB each. At most those that the decoder remembers.
+    /// Packets that are remembered: 16 to 65536, some 4 kB each. At most those that the decoder remembers.
     pub packets: usize,
 }
 
@@ -74,6 +74,7 @@ impl Encoder {
         let store = Store::new(config.packets)?;
         // Room for the samples of packets of 1500 bytes, half full.
         let fingerprints = (config.packets * 96).next_power_of_two();
+        granted::<Fingerprint>(fingerprints)?;
         Ok(Self {
             store,
             fingerprints: vec![Fingerprint::default(); fingerprints].into(),

@@ -32,6 +32,7 @@ pub use encoder::{Encoder, EncoderConfig};
 
 use dovetail_wire::IpView;
 
+use super::ModuleError;
 use crate::frame::LONGEST;
 
 /// Protocol number of encoded packets.
@@ -74,6 +75,15 @@ impl Reference {
             len: u16::from_be_bytes([l0, l1]),
         }
     }
+}
+
+/// That the system grants memory for `count` values. To be asked before they are made, since nobody could say it then.
+fn granted<T>(count: usize) -> Result<(), ModuleError> {
+    Vec::<T>::new().try_reserve_exact(count).map_err(|_| no_memory())
+}
+
+fn no_memory() -> ModuleError {
+    ModuleError::new("packets", "the system grants no memory for so many")
 }
 
 /// Set protocol (next header) and length of the IP packet that begins with `packet`.

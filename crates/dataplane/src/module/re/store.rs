@@ -1,7 +1,7 @@
 //! The payloads of the last packets.
 
 use super::super::ModuleError;
-use super::LONGEST_PAYLOAD;
+use super::{LONGEST_PAYLOAD, granted};
 
 /// A ring of payloads with their hashes.
 pub(super) struct Store {
@@ -22,6 +22,7 @@ impl Store {
         if !(16..=65536).contains(&packets) {
             return Err(ModuleError::new("packets", "expected 16 to 65536"));
         }
+        granted::<u8>(packets * LONGEST_PAYLOAD)?;
         Ok(Self {
             bytes: vec![0; packets * LONGEST_PAYLOAD].into(),
             slots: vec![Slot::default(); packets].into(),
