@@ -133,7 +133,8 @@ const ALPHA: Parameter = Parameter {
     name: "alpha",
     value: "0 to 1",
     default: "0.85",
-    meaning: "guaranteed part of the fair share: 1 is strict fairness, 0 is efficiency only",
+    meaning: "guaranteed part of the fair share: 1 is strict fairness, 0 is efficiency only and guarantees nothing, so \
+        that flows can starve and TCP connections break",
     settable: true,
 };
 
