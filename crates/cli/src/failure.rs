@@ -36,6 +36,11 @@ impl Failure {
         Self::Run(error.to_string())
     }
 
+    /// About a thread that the system does not grant.
+    pub fn thread(error: std::io::Error) -> Self {
+        Self::run(format!("a thread cannot be started: {error}; memory or the number of threads may be limited"))
+    }
+
     /// Tell the user and the shell.
     pub fn report(&self) -> ExitCode {
         let (code, message): (_, Cow<'_, str>) = match self {

@@ -77,7 +77,7 @@ impl Journal {
         let Some(waiting) = self.waiting.take() else { return Ok(()) };
         let lost = Arc::clone(&self.lost);
         let write = move || waiting.iter().for_each(|line| write(line, &lost));
-        thread::Builder::new().name("log".into()).spawn(write).map(drop).map_err(Failure::run)
+        thread::Builder::new().name("log".into()).spawn(write).map(drop).map_err(Failure::thread)
     }
 }
 

@@ -152,7 +152,7 @@ fn run(config: &Config, live: &mut Live, mut endings: Endings, hangups: UnixStre
     journal.start()?;
     let (mut desk, counter) = Desk::open();
     let counter = counter.reloading(config.clone());
-    reload_on_hangup(hangups, counter.clone()).map_err(Failure::run)?;
+    reload_on_hangup(hangups, counter.clone()).map_err(Failure::thread)?;
     let _served = doors.serve(counter)?;
     let (clock, mut watch) = (Clock::start(), Watch::default());
     let start = clock.now();
@@ -243,7 +243,7 @@ impl Doors {
     fn serve(self, counter: Counter) -> Result<(Option<Socket>, Option<Metrics>), Failure> {
         let socket = self.socket.map(|socket| socket.serve(counter.clone()));
         let metrics = self.metrics.map(|listener| Metrics::serve(listener, counter.clone()));
-        Ok((socket.transpose().map_err(Failure::run)?, metrics.transpose().map_err(Failure::run)?))
+        Ok((socket.transpose().map_err(Failure::thread)?, metrics.transpose().map_err(Failure::thread)?))
     }
 }
 

@@ -188,6 +188,21 @@ fn a_box_whose_state_cannot_be_kept_at_the_moment_may_be_started_again() {
     folder.shell(&format!("{start} --for '10 ms'")).fails(1, &[&["the state cannot be kept in "], &why[..]].concat());
 }
 
+#[test]
+#[ignore = "needs root"]
+fn a_box_that_the_system_grants_no_thread_says_so() {
+    let folder = Folder::new();
+    folder.write("box.toml", "scheduler = \"fifo\"\nports = { in = \"tun:a\", out = \"tun:b\" }\n");
+    let start = |kilobytes: u32| {
+        let limited = format!("ulimit -v {kilobytes}; exec unshare -n $dovetail live box.toml --log off --for '1 ms'");
+        folder.shell(&limited)
+    };
+    // Somewhere between what the program takes and what a box takes; a thread's stack has 2 MiB.
+    let mut all = (20_000..60_000).step_by(1000).map(start);
+    let said = all.find(|said| said.code == Some(1) && said.err.contains("(os error"));
+    said.expect("threads are the last to be refused").fails(1, &["a thread cannot be started: "]);
+}
+
 /// A reload would otherwise end the box that runs.
 #[test]
 fn a_module_that_the_system_grants_no_memory_is_refused_where_its_size_stands() {
