@@ -158,6 +158,45 @@ fn a_cut_gzip_file_yields_what_unpacks() {
     assert!(reader.damage().unwrap().reason.contains("cannot be unpacked further"));
 }
 
+/// Wherever a gzip file is cut off, also between two records, it is told that the packed data end early.
+#[test]
+fn a_gzip_file_that_is_cut_off_says_so_and_is_one_place_of_damage() {
+    for (bytes, record) in [(ten(), RECORD), (ten_blocks(), 12 + 20 + 60)] {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        packer.write_all(&bytes).unwrap();
+        let packed = packer.finish().unwrap();
+        for lost in 1..8 + 2 * record {
+            let reader = read(&packed[..packed.len() - lost]).1;
+            let damage = reader.damage().unwrap();
+            assert_eq!(damage.records, 1, "{lost} lost: {damage}");
+            let told = "the gzip data cannot be unpacked further: it ends early";
+            assert!(damage.to_string().ends_with(told), "{lost} lost: {damage}");
+        }
+    }
+}
+
+#[test]
+fn a_gzip_file_that_is_cut_off_before_its_first_bytes_says_so() {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    packer.write_all(&ten()).unwrap();
+    let packed = packer.finish().unwrap();
+    for len in [5, 10, 20, 30] {
+        let error = CaptureReader::new(&packed[..len], "cut").err().unwrap().to_string();
+        assert!(error.contains("; the gzip data cannot be unpacked further: it ends early; expected"), "{len}: {error}");
+    }
+}
+
+#[test]
+fn an_early_end_behind_other_damage_is_a_second_place() {
+    let mut bytes = ten();
+    bytes[24 + 4 * RECORD..24 + 5 * RECORD].fill(0);
+    let mut reader = CaptureReader::new(Failing(&bytes), "disk").unwrap();
+    assert_eq!(common::records(&mut reader).len(), 9);
+    let damage = reader.damage().unwrap();
+    assert_eq!((damage.records, damage.bytes), (2, RECORD as u64));
+    assert!(damage.to_string().ends_with("a record of no bytes; reading failed: disk on fire"), "{damage}");
+}
+
 /// A stream that fails after its bytes.
 struct Failing<'a>(&'a [u8]);
 

@@ -88,6 +88,22 @@ fn the_page_of_a_run_says_what_was_wrong_with_the_capture_and_what_was_left_out(
 }
 
 #[test]
+fn that_a_gzip_file_is_cut_off_is_told_in_text_json_and_page() {
+    let folder = Folder::new();
+    folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "2000", "--flows", "20"]).succeeds();
+    folder.shell("gzip -c t.pcap | head -c 3000 > cut.pcap.gz").succeeds();
+    let told = "the gzip data cannot be unpacked further: it ends early";
+    for command in ["trace info cut.pcap.gz", "run cut.pcap.gz -s fifo --page run.html"] {
+        let said = folder.shell(&format!("$dovetail {command} --json")).succeeds();
+        assert!(said.err.replace("\n  ", " ").contains(told), "{}", said.err);
+        let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let damage = json.pointer("/scenario/capture/damage").unwrap_or(&json["damage"]);
+        assert!(damage.as_str().is_some_and(|damage| damage.ends_with(told)), "{damage}");
+    }
+    assert!(std::fs::read_to_string(folder.path("run.html")).unwrap().contains(told));
+}
+
+#[test]
 fn one_is_told_in_the_singular() {
     let folder = Folder::with_scenario();
     folder.write("t.pcap", recorded(1, &[10, 9]));

@@ -86,28 +86,47 @@ pub struct Damage {
     pub offset: u64,
     /// What was wrong there.
     pub reason: String,
+    /// Why the capture ends before its time, unless that is the `reason`: reading failed, or gzip data ends early.
+    pub end: Option<String>,
 }
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let places = if self.records == 1 { "place" } else { "places" };
         write!(f, "{} unreadable {places}, {} bytes skipped; ", self.records, self.bytes)?;
-        write!(f, "first at byte {}: {}", self.offset, self.reason)
+        write!(f, "first at byte {}: {}", self.offset, self.reason)?;
+        self.end.iter().try_for_each(|end| write!(f, "; {end}"))
     }
 }
 
 /// Collects damage while reading.
 #[derive(Default)]
-struct DamageLog(Option<Damage>);
+struct DamageLog {
+    damage: Option<Damage>,
+    /// Offset behind the last damage.
+    reached: u64,
+}
 
 impl DamageLog {
     fn note(&mut self, offset: u64, bytes: u64, reason: impl FnOnce() -> String) {
-        match &mut self.0 {
+        self.reached = offset + bytes;
+        match &mut self.damage {
             Some(damage) => {
                 damage.records += 1;
                 damage.bytes += bytes;
             }
-            None => self.0 = Some(Damage { records: 1, bytes, offset, reason: reason() }),
+            None => self.damage = Some(Damage { records: 1, bytes, offset, reason: reason(), end: None }),
+        }
+    }
+
+    /// The stream ends here before its time. A record that it cuts off is the same place of damage.
+    fn note_end(&mut self, offset: u64, reason: String) {
+        match &mut self.damage {
+            Some(damage) => {
+                damage.records += u64::from(self.reached != offset);
+                damage.end = Some(reason);
+            }
+            None => self.note(offset, 0, || reason),
         }
     }
 }
@@ -207,7 +226,14 @@ impl<'a> CaptureReader<'a> {
                 (Decoder::Pcap(decoder), format)
             }
             (None, Some(decoder)) => (Decoder::Pcapng(decoder), Format::Pcapng),
-            (None, None) => return Err(TraceError::NotACapture { name, found: looks_like(head, gzip) }),
+            (None, None) => {
+                let (found, short) = (looks_like(head, gzip), head.len() < pcap::FILE_HEADER);
+                let found = match source.take_fault().filter(|_| short) {
+                    Some(error) => format!("{found}; {}", fault(&error, gzip)),
+                    None => found,
+                };
+                return Err(TraceError::NotACapture { name, found });
+            }
         };
         Ok(Self {
             source,
@@ -258,8 +284,7 @@ impl<'a> CaptureReader<'a> {
     /// A read error or a damaged gzip member ends the capture where it occurs.
     fn note_fault(&mut self) {
         if let Some(error) = self.source.take_fault() {
-            let what = if self.gzip { "the gzip data cannot be unpacked further" } else { "reading failed" };
-            self.damage.note(self.source.position(), 0, || format!("{what}: {error}"));
+            self.damage.note_end(self.source.position(), fault(&error, self.gzip));
         }
     }
 
@@ -280,7 +305,7 @@ impl<'a> CaptureReader<'a> {
 
     /// What could not be read so far; complete once [`next_record`](Self::next_record) has returned `None`.
     pub fn damage(&self) -> Option<&Damage> {
-        self.damage.0.as_ref()
+        self.damage.damage.as_ref()
     }
 
     /// Packets so far whose time stamp was before the previous one's, and was set to it.
@@ -291,6 +316,15 @@ impl<'a> CaptureReader<'a> {
     /// Packets so far with an original length beyond 16 MiB, which was replaced by the captured length.
     pub fn clamped_lengths(&self) -> u64 {
         self.clamped_lengths
+    }
+}
+
+/// Why no more of a stream can be read.
+fn fault(error: &io::Error, gzip: bool) -> String {
+    match (gzip, error.kind()) {
+        (true, io::ErrorKind::UnexpectedEof) => "the gzip data cannot be unpacked further: it ends early".to_owned(),
+        (true, _) => format!("the gzip data cannot be unpacked further: {error}"),
+        (false, _) => format!("reading failed: {error}"),
     }
 }
 
