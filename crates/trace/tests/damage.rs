@@ -182,7 +182,10 @@ fn a_gzip_file_that_is_cut_off_before_its_first_bytes_says_so() {
     let packed = packer.finish().unwrap();
     for len in [5, 10, 20, 30] {
         let error = CaptureReader::new(&packed[..len], "cut").err().unwrap().to_string();
-        assert!(error.contains("; the gzip data cannot be unpacked further: it ends early; expected"), "{len}: {error}");
+        assert!(
+            error.contains("; the gzip data cannot be unpacked further: it ends early; expected"),
+            "{len}: {error}"
+        );
     }
 }
 

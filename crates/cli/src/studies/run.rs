@@ -140,10 +140,17 @@ pub fn about(scenario: &Scenario) -> Vec<String> {
 
 fn replayed(scenario: &Scenario) -> String {
     let speed = scenario.replay_speed().unwrap_or(1.0);
-    let load = scenario
-        .replay_load()
-        .filter(|_| scenario.recorded_s() > 0.0)
-        .map_or(String::new(), |load| format!(", to load the busiest resource to {load} times its capacity"));
+    let load = scenario.replay_load().filter(|_| scenario.recorded_s() > 0.0).map_or(String::new(), |load| match load
+        .missed()
+    {
+        None => format!(", to load the busiest resource to {} times its capacity", load.asked),
+        Some(_) if load.offered.is_infinite() => ", where all packets arrive at once, whatever the load".into(),
+        Some(why) => format!(
+            ", which loads the busiest resource to {} times its capacity, not to {} times: {why}",
+            table::times(load.offered),
+            load.asked
+        ),
+    });
     format!(", replayed {}{load}", as_fast(speed))
 }
 

@@ -9,7 +9,7 @@ use crate::behind::listed;
 use crate::recorded::{Recorded, ResourceTotal};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::summary::Run;
-use crate::table::{rate, seconds};
+use crate::table::{rate, seconds, times};
 
 const NOTHING: &str = "nothing is short";
 
@@ -69,10 +69,16 @@ fn replayed(scenario: &Scenario, run: &Run) -> String {
         0 => format!(", {} on average", rate(speed * bps)),
         _ => String::new(),
     };
-    let asked = scenario.replay_load().map_or(String::new(), |load| {
-        format!(", where packets ask {load} times as much of the busiest resource as it can do")
+    let asked = scenario.replay_load().map_or(String::new(), |load| match load.missed() {
+        None => format!(", where packets ask {} times as much of the busiest resource as it can do", load.asked),
+        Some(_) if load.offered.is_infinite() => ", where all packets arrive at once, whatever load is wanted".into(),
+        Some(why) => format!(
+            ", where packets ask {} times as much of the busiest resource as it can do, not {} times, since {why}",
+            times(load.offered),
+            load.asked
+        ),
     });
-    format!("What follows is for {} times that speed{offered}{asked}.", crate::table::times(speed))
+    format!("What follows is for {} times that speed{offered}{asked}.", times(speed))
 }
 
 /// What is short in this run.

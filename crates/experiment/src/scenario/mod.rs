@@ -36,7 +36,7 @@ use names::Names;
 pub use names::check_name;
 pub use profile::NAMES as PROFILES;
 pub(crate) use profile::Profile;
-pub use replay::{NO_FLOW, Pauses};
+pub use replay::{NO_FLOW, Pauses, ReplayLoad};
 use value::Room;
 pub use variation::Variation;
 
@@ -346,8 +346,9 @@ impl Scenario {
     }
 
     /// What the replayed packets ask of the busiest resource over what it can do, if that sets the speed.
-    pub fn replay_load(&self) -> Option<f64> {
-        self.file.trace.as_ref()?.get_ref().load.as_ref().map(|load| load.get_ref().0)
+    pub fn replay_load(&self) -> Option<ReplayLoad> {
+        let asked = self.file.trace.as_ref()?.get_ref().load.as_ref()?.get_ref().0;
+        self.capture.as_ref().map(|capture| capture.load(self, asked))
     }
 
     /// Packets of one run, as far as can be told in advance; infinite if unknown.

@@ -1,6 +1,7 @@
 //! A capture to replay: flows, their classes, and how fast.
 
 use std::io::Read;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -18,11 +19,14 @@ use super::input::open_capture;
 use super::{REPLAY_LIMIT, Scenario};
 use crate::memory::{amount, free};
 use crate::recorded::PerResource;
+use crate::table::seconds;
 
 /// Group of the packets that carry no flow.
 pub const NO_FLOW: &str = "no flow";
 /// Times are scaled by a ratio with this many steps per unit.
 const SPEED_STEPS: f64 = 1e6;
+/// Captures are replayed so many times as fast as recorded, from here to there.
+const SPEEDS: RangeInclusive<f64> = 1.0 / SPEED_STEPS..=1e12;
 
 /// A capture in memory.
 #[derive(Clone, Debug)]
@@ -54,6 +58,34 @@ pub struct Pauses {
     pub more: Duration,
     /// Whether that was cut.
     pub cut: bool,
+}
+
+/// What replayed packets ask of the busiest resource, over what it can do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReplayLoad {
+    /// What the speed was to make of it.
+    pub asked: f64,
+    /// What it is; infinite if all packets arrive at once.
+    pub offered: f64,
+    speed: f64,
+}
+
+impl ReplayLoad {
+    /// Why it is not what was asked for, if it differs by more than 1 %. Times are whole nanoseconds, so that it may
+    /// where a replay lasts less than 100 ns.
+    pub fn missed(&self) -> Option<&'static str> {
+        if (self.offered / self.asked - 1.0).abs() <= 0.01 {
+            None
+        } else if self.offered == 0.0 {
+            Some("no packet takes any time there")
+        } else if self.speed <= *SPEEDS.start() {
+            Some("no replay is slower than that")
+        } else if self.speed >= *SPEEDS.end() {
+            Some("no replay is faster than that")
+        } else {
+            Some("times are whole nanoseconds")
+        }
+    }
 }
 
 /// Pauses that are worth a word if nobody says how long they may be.
@@ -104,7 +136,26 @@ impl Capture {
         self.classes = assign_classes(scenario, trace, &self.flows)?;
         self.work_s = work_s(scenario, self);
         self.speed = speed(scenario, trace, self);
+        let last = time_scale(self.speed).apply(self.arrivals.last());
+        if self.speed < 1.0 && last == Time::MAX {
+            let replayed = self.arrivals.last().as_secs_f64() / self.speed;
+            let message = format!(
+                "it makes the replay last {}: expected at most {} s, which is 584 years",
+                seconds(replayed),
+                last.as_nanos() / 1_000_000_000
+            );
+            let asked = trace.speed.as_ref().map(|speed| speed.span());
+            let span = asked.or_else(|| trace.load.as_ref().map(|load| load.span())).unwrap_or(0..0);
+            return Err(scenario.error(span, message));
+        }
         Ok(())
+    }
+
+    /// What its packets ask of the busiest resource where `asked` sets the speed.
+    pub fn load(&self, scenario: &Scenario, asked: f64) -> ReplayLoad {
+        let replayed = time_scale(self.speed).apply(self.arrivals.last()).as_secs_f64();
+        let offered = if replayed > 0.0 { busiest_s(scenario, self) / replayed } else { f64::INFINITY };
+        ReplayLoad { asked, offered, speed: self.speed }
     }
 }
 
@@ -269,17 +320,26 @@ fn speed(scenario: &Scenario, trace: &Trace, capture: &Capture) -> f64 {
     }
     let Some(load) = &trace.load else { return 1.0 };
     let recorded = capture.arrivals.last().as_secs_f64();
-    let servers = scenario.file.resource.iter().map(|r| f64::from(r.get_ref().servers.get_ref().0));
-    let busiest = capture.work_s.iter().zip(servers).map(|(t, s)| t / s).fold(0.0, f64::max);
-    let speed = load.get_ref().0 * recorded / busiest;
+    let speed = load.get_ref().0 * recorded / busiest_s(scenario, capture);
     // One packet, or packets of one instant, have no rate to scale.
-    if speed.is_finite() && speed > 0.0 { speed.clamp(1.0 / SPEED_STEPS, 1e12) } else { 1.0 }
+    if speed.is_finite() && speed > 0.0 { speed.clamp(*SPEEDS.start(), *SPEEDS.end()) } else { 1.0 }
+}
+
+/// Seconds for which all packets together keep each resource busy.
+fn busy_s(scenario: &Scenario, capture: &Capture) -> impl Iterator<Item = f64> {
+    let servers = scenario.file.resource.iter().map(|r| f64::from(r.get_ref().servers.get_ref().0));
+    capture.work_s.iter().zip(servers).map(|(t, s)| t / s)
+}
+
+/// The same of the busiest one.
+fn busiest_s(scenario: &Scenario, capture: &Capture) -> f64 {
+    busy_s(scenario, capture).fold(0.0, f64::max)
 }
 
 /// Seconds that all packets together need on each resource.
 fn work_s(scenario: &Scenario, capture: &Capture) -> Vec<f64> {
     let classes = scenario.names.classes();
-    let seconds = |class: usize, size: u32| -> PerResource<f64> {
+    let times = |class: usize, size: u32| -> PerResource<f64> {
         (0..scenario.resources()).map(|resource| classes[class].mean_time(resource, size).as_secs_f64()).collect()
     };
     // Of each class by length, once it is asked for.
@@ -287,11 +347,11 @@ fn work_s(scenario: &Scenario, capture: &Capture) -> Vec<f64> {
     let mut total = vec![0.0; scenario.resources()];
     for arrival in capture.arrivals.iter() {
         let (class, size) = (capture.classes[arrival.flow as usize], arrival.size);
-        let times = match known[class].get_mut(size as usize) {
-            Some(known) => known.get_or_insert_with(|| seconds(class, size)),
-            None => &seconds(class, size),
+        let needed = match known[class].get_mut(size as usize) {
+            Some(known) => known.get_or_insert_with(|| times(class, size)),
+            None => &times(class, size),
         };
-        total.iter_mut().zip(times).for_each(|(sum, time)| *sum += *time);
+        total.iter_mut().zip(needed).for_each(|(sum, time)| *sum += *time);
     }
     total
 }

@@ -20,6 +20,18 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
+/// A folder with a capture `t.pcap` of packets of 20 bytes that came at these times, in ns.
+fn recorded_at(times: impl IntoIterator<Item = u64>) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut frames = dovetail_trace::PcapWriter::new(Vec::new(), dovetail_wire::LinkType::RAW).unwrap();
+    let ip = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
+    for time in times {
+        frames.write(Time::from_nanos(time), &ip, 20).unwrap();
+    }
+    std::fs::write(folder.path().join("t.pcap"), frames.finish().unwrap()).unwrap();
+    folder
+}
+
 const PIPELINE: &str = r#"
 [[resource]]
 name = "cpu"
@@ -86,59 +98,7 @@ fn the_first_rule_that_matches_gives_the_class() {
 /// Also of packets that are of no flow.
 #[test]
 fn a_class_that_nothing_is_of_is_noted() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut frames = dovetail_trace::PcapWriter::new(Vec::new(), dovetail_wire::LinkType::ETHERNET).unwrap();
-    let mut arp = [0; 42];
-    arp[12..14].copy_from_slice(&[8, 6]);
-    frames.write(Time::ZERO, &arp, 42).unwrap();
-    std::fs::write(folder.path().join("t.pcap"), frames.finish().unwrap()).unwrap();
-    let notes = |rules: &str| {
-        let scenario = Scenario::parse("s.toml", &ruled(rules), &[], folder.path().to_path_buf()).unwrap();
-        summary(&scenario, "fifo")["notes"].to_string()
-    };
-    let note = "no packet matched the class tcp";
-    assert!(notes("{ protocol = \"tcp\" }").contains(note));
-    assert!(!notes("{ protocol = \"arp\" }").contains(note));
-}
-
-#[test]
-fn rules_leave_nothing_to_the_seed() {
-    let folder = folder();
-    let groups = |seed| {
-        let scenario = Scenario::parse("s.toml", &ruled("{ dport = 53 }"), &[], folder.path().to_path_buf());
-        let scenario = scenario.unwrap().with_seed(seed).unwrap();
-        run(&scenario, "fifo").flows.iter().map(|f| f.group.clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(groups(1), groups(2));
-}
-
-/// The capture alone, under each profile: classes by what is in the packets, and the same whatever the seed.
-#[test]
-fn profiles_classify_a_capture_by_its_packets() {
-    let folder = folder();
-    let capture = folder.path().join("t.pcap");
-    for profile in ["firewall-ids", "vpn-gateway", "router", "upf"] {
-        let open = || Scenario::open_with(capture.to_str().unwrap(), &[], Some(profile));
-        let open = || open().unwrap_or_else(|e| panic!("{profile}: {e}"));
-        let of = |seed| {
-            let record = run(&open().with_seed(seed).unwrap(), "drfq");
-            let flows = record.flows.iter().map(|f| (f.group.clone(), f.behind)).collect::<Vec<_>>();
-            (record.outcome.makespan(), flows)
-        };
-        assert!(of(1) == of(2), "{profile}");
-        assert_eq!(open().profile.as_deref(), Some(profile));
-    }
-}
-
-#[test]
-fn long_pauses_are_cut_as_they_were_recorded() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut frames = dovetail_trace::PcapWriter::new(Vec::new(), dovetail_wire::LinkType::RAW).unwrap();
-    let ip = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
-    for second in [0, 1, 1_000_001, 1_000_002] {
-        frames.write(Time::from_nanos(second * 1_000_000_000), &ip, 20).unwrap();
-    }
-    std::fs::write(folder.path().join("t.pcap"), frames.finish().unwrap()).unwrap();
+    let folder = recorded_at([0, 1, 1_000_001, 1_000_002].map(|second| second * 1_000_000_000));
     let scenario = replay(folder.path(), "class = \"other\"\ngap = \"10 s\"");
     let pauses = scenario.pauses().unwrap();
     assert_eq!((pauses.count, pauses.more, pauses.cut), (1, Duration::from_secs(999_990), true));
@@ -183,6 +143,45 @@ fn speed_and_load_scale_time() {
     let busiest = record.resources.iter().map(|r| r.busy.as_secs_f64()).fold(0.0, f64::max);
     let replayed = RECORDED_S / scenario.replay_speed().unwrap();
     assert!((busiest / replayed - 0.5).abs() < 1e-3, "{busiest} of {replayed}");
+}
+
+/// Every packet takes the CPU 10 us.
+#[test]
+fn a_load_that_no_speed_makes_is_told_with_what_comes_instead() {
+    let thousand = recorded_at(0..1000);
+    let hour_apart = recorded_at([0, 3_600_000_000_000]);
+    let load = |folder: &tempfile::TempDir, asked: f64| {
+        let scenario = replay(folder.path(), &format!("class = \"other\"\nload = {asked}"));
+        let load = scenario.replay_load().unwrap();
+        assert_eq!(load.asked, asked);
+        (load.offered, load.missed(), scenario.replay_speed().unwrap())
+    };
+    let (offered, missed, speed) = load(&thousand, 1.2);
+    assert!((offered - 1.2).abs() < 1e-3 && missed.is_none(), "{offered} at {speed}");
+    // 10 ms of work in 999 ns, which become 999 ms.
+    let (offered, missed, speed) = load(&thousand, 1e-3);
+    assert!((offered - 0.01 / 0.999).abs() < 1e-9, "{offered}");
+    assert_eq!((missed, speed), (Some("no replay is slower than that"), 1e-6));
+    // 20 us of work in an hour, which becomes 3 ns.
+    let (offered, missed, speed) = load(&hour_apart, 1e9);
+    assert!((offered - 20_000.0 / 3.0).abs() < 1e-9, "{offered}");
+    assert_eq!((missed, speed), (Some("no replay is faster than that"), 1e12));
+    // 2.85 ns would make this load: there are 2.
+    let (offered, missed, _) = load(&thousand, 3.5e6);
+    assert!((offered - 5e6).abs() < 1e-3, "{offered}");
+    assert_eq!(missed, Some("times are whole nanoseconds"));
+    assert_eq!(load(&thousand, 1e9).0, f64::INFINITY, "all packets come at once");
+}
+
+#[test]
+fn a_replay_ends_within_what_64_bits_of_nanoseconds_hold() {
+    let folder = recorded_at([0, 18_000_000_000_000, 18_447_000_000_000]);
+    let text = |keys: &str| format!("{PIPELINE}class = \"other\"\n{keys}\n");
+    let open = |keys: &str| Scenario::parse("s.toml", &text(keys), &[], folder.path().to_path_buf());
+    let error = open("speed = 1e-6").unwrap_err().to_string();
+    assert!(error.contains("makes the replay last 18447000000 s: expected at most 18446744073 s"), "{error}");
+    assert!(error.contains("s.toml:20:9"), "{error}");
+    assert!(open("speed = 1.1e-6").is_ok());
 }
 
 #[test]
