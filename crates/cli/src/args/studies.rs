@@ -243,7 +243,7 @@ impl Advise {
 #[derive(Args, Debug)]
 #[command(after_help = SWEEP_EXAMPLE)]
 pub struct Sweep {
-    /// The plan (TOML): a scenario or a capture, and the values of its keys
+    /// The plan (TOML; - is standard input): a scenario or a capture, and the values of its keys
     #[arg(value_name = "PLAN")]
     pub plan: PathBuf,
     /// The folder of the data set. What is there already is not computed again [default: the plan's name]

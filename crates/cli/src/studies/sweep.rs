@@ -1,6 +1,6 @@
 //! `dovetail sweep`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dovetail_experiment::sweep::{Plan, Settings, Sweep, SweepError};
 
@@ -13,8 +13,16 @@ use crate::terminal;
 /// Run what of a plan is not done yet.
 pub fn sweep(args: args::Sweep) -> Result<(), Failure> {
     let cancel = ending::end_on_interrupt();
+    let folder = match args.out {
+        Some(folder) => folder,
+        None if args.plan == Path::new("-") => {
+            let message =
+                "a plan from standard input has no name that the folder of the data set could have: give --out DIR";
+            return Err(Failure::Input(message.into()));
+        }
+        None => PathBuf::from(args.plan.file_stem().unwrap_or_default()),
+    };
     let plan = Plan::open(&args.plan).map_err(Failure::input)?;
-    let folder = args.out.unwrap_or_else(|| PathBuf::from(args.plan.file_stem().unwrap_or_default()));
     let jobs = threads(args.jobs);
     match plan.replayed() {
         Some((scenario, true)) => tell_about(&scenario),

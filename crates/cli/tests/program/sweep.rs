@@ -124,3 +124,20 @@ fn what_is_wrong_is_said_before_anything_is_made() {
     folder.dovetail(&["trace", "synth", "c.pcap", "--packets", "10", "--flows", "2"]).succeeds();
     folder.dovetail(&["sweep", "c.pcap"]).fails(2, &["c.pcap: is a capture; a sweep takes a plan"]);
 }
+
+#[test]
+fn a_plan_comes_from_standard_input() {
+    let folder = folder();
+    folder.dovetail(&["trace", "synth", "c.pcap", "--packets", "10", "--flows", "2"]).succeeds();
+    folder.shell("$dovetail sweep - < plan.toml").fails(2, &["standard input has no name", "give --out DIR"]);
+    let words = ["standard input: is a capture; a sweep takes a plan"];
+    folder.shell("$dovetail sweep - --out o < c.pcap").fails(2, &words);
+    let words = ["standard input: it is empty: expected a plan (TOML)"];
+    folder.shell("$dovetail sweep - --out o < /dev/null").fails(2, &words);
+    folder.shell("sed s/drfq/drqf/ plan.toml | $dovetail sweep - --out o").fails(2, &["standard input:4:22"]);
+    assert_eq!(folder.list("."), ["c.pcap", "plan.toml", "s.toml"]);
+    let said = folder.shell("$dovetail sweep - --out o < plan.toml").succeeds();
+    assert!(said.out.contains("60 runs: a row for each in o/runs"), "{said:?}");
+    let again = folder.dovetail(&["sweep", "plan.toml", "--out", "o"]).succeeds();
+    assert!(again.out.contains("60 runs, 0 of them computed now"), "it is the same plan: {again:?}");
+}

@@ -1,6 +1,7 @@
 //! The plan of a sweep: a scenario, and what of it varies.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -77,12 +78,33 @@ pub struct Point {
     pub cells: Vec<Cell>,
 }
 
+fn unreadable(name: &str, error: &std::io::Error) -> ScenarioError {
+    ScenarioError::new(name, format!("cannot be read: {error}"))
+}
+
+/// The text of a plan.
+fn decoded(name: &str, bytes: Vec<u8>) -> Result<String, ScenarioError> {
+    if CaptureReader::new(&*bytes, name).is_ok() {
+        return Err(ScenarioError::new(name, "is a capture; a sweep takes a plan")
+            .with_help("a plan names a scenario, and its [trace] the capture: see `dovetail sweep --help`"));
+    }
+    dovetail_config::decode(name, bytes)
+}
+
 impl Plan {
-    /// Read the plan in this file.
+    /// Read the plan in this file; `-` is standard input, whose files are looked for in the current folder.
     ///
     /// # Errors
     /// What is wrong, and where.
     pub fn open(path: &Path) -> Result<Self, ScenarioError> {
+        if path == Path::new("-") {
+            let (name, mut bytes) = ("standard input", Vec::new());
+            std::io::stdin().read_to_end(&mut bytes).map_err(|error| unreadable(name, &error))?;
+            return match bytes.is_empty() {
+                true => Err(ScenarioError::new(name, "it is empty: expected a plan (TOML)")),
+                false => Self::parse(name, &decoded(name, bytes)?, Path::new("")),
+            };
+        }
         Self::parse(&path.display().to_string(), &Self::text(path)?, path.parent().unwrap_or(Path::new("")))
     }
 
@@ -97,13 +119,7 @@ impl Plan {
                 format!("a sweep whose results are there goes on by its plan: dovetail sweep PLAN --out {name}");
             return Err(ScenarioError::new(&name, "is a folder; a sweep takes a plan").with_help(goes_on));
         }
-        let bytes =
-            std::fs::read(path).map_err(|error| ScenarioError::new(&name, format!("cannot be read: {error}")))?;
-        dovetail_config::decode(&name, bytes).map_err(|error| match CaptureReader::open(path) {
-            Ok(_) => ScenarioError::new(&name, "is a capture; a sweep takes a plan")
-                .with_help("a plan names a scenario, and its [trace] the capture: see `dovetail sweep --help`"),
-            Err(_) => error,
-        })
+        decoded(&name, std::fs::read(path).map_err(|error| unreadable(&name, &error))?)
     }
 
     /// The plan in this text, which messages call `name`; files are looked for in `folder`.
