@@ -94,6 +94,9 @@ pub struct Advice {
     pub goals: Vec<Outcome>,
     /// What to use, what that gains, and who pays: a sentence or two each.
     pub sentences: [String; 3],
+    /// Of a capture that is mostly flows of one packet: that fairness among flows does not hold these back, and what
+    /// does.
+    pub hint: Option<String>,
     /// What the advised one moves more than today's.
     pub gain: Moved,
     /// What it moves more than [`fair`](Self::fair).
@@ -254,6 +257,7 @@ impl Found<'_> {
             fair: self.point(strict).scheduler.clone(),
             goals: self.wanted.iter().map(|wanted| wanted.outcome(&self.runs, chosen)).collect(),
             sentences: words::sentences(self),
+            hint: self.scenario.newcomers().map(|newcomers| words::of_newcomers(&newcomers)),
             gain: self.moved(chosen, self.candidates.today),
             gain_over_fair: self.moved(chosen, strict),
             runs: self.runs.count(),

@@ -77,7 +77,8 @@ pub(super) fn meanings<'a>(columns: &'a [(&str, impl Display)]) -> impl Iterator
 /// circumstances.
 pub fn answer(advice: &Advice) -> Vec<String> {
     let changed = changed(&advice.otherwise, (&advice.scheduler, advice.reached()), &advice.today);
-    std::iter::once(&advice.short).chain(&advice.sentences).cloned().chain(changed).collect()
+    let told = std::iter::once(&advice.short).chain(&advice.sentences).chain(&advice.hint);
+    told.cloned().chain(changed).collect()
 }
 
 /// What is known of chance, and what goals are held against.

@@ -190,6 +190,35 @@ fn a_capture_is_put_together_anew_and_its_recorded_speed_is_told() {
     }
 }
 
+/// One host sends every packet from another port.
+#[test]
+fn where_flows_are_ever_new_the_advice_names_a_key_that_puts_them_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("flood.pcap");
+    let mut writer =
+        dovetail_trace::PcapWriter::new(std::fs::File::create(&path).unwrap(), dovetail_wire::LinkType::RAW).unwrap();
+    for number in 0..400_u16 {
+        let mut packet = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 172, 16, 0, 1, 198, 51, 100, 1].to_vec();
+        packet.extend(number.to_be_bytes());
+        packet.extend([0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 2, 0, 0, 0, 0, 0, 0]);
+        writer.write(dovetail_units::Time::from_nanos(u64::from(number) * 100_000), &packet, 40).unwrap();
+    }
+    writer.finish().unwrap();
+    let hint = |overrides: &[String]| {
+        let scenario = Scenario::open(path.to_str().unwrap(), overrides).unwrap();
+        let cancel = AtomicBool::new(false);
+        let settings = Settings { threads: 2, cancel: &cancel, progress: &|_| (), packet_log: 0 };
+        let advice = advise(&scenario, &TODAY.parse().unwrap(), &[], &settings).unwrap();
+        assert_eq!(advice.hint.is_some(), answer(&advice).iter().any(|line| Some(line) == advice.hint.as_ref()));
+        advice.hint
+    };
+    let told = "400 of 400 flows have one packet each and ask for 100.0 % of all that is asked of cpu: fairness among \
+                flows does not hold back ever new ones; shares among senders do (--set trace.key=host; in a live box \
+                key = \"host\" in [flows]).";
+    assert_eq!(hint(&[]).as_deref(), Some(told));
+    assert_eq!(hint(&["trace.key=host".to_string()]), None);
+}
+
 #[test]
 fn a_network_is_advised_on_by_its_fair_rates() {
     let text = r#"

@@ -6,7 +6,7 @@ use super::decide::{Candidates, Choice, Flaw, WORTH};
 use super::point::{Moved, Point, Runs};
 use super::{Found, goal, who};
 use crate::behind::{NO_FLOW_PACKETS, listed, quoted};
-use crate::scenario::NO_FLOW;
+use crate::scenario::{NO_FLOW, Newcomers};
 use crate::statistics::Estimate;
 use crate::table::{percent, seconds, seconds_within};
 
@@ -40,6 +40,22 @@ pub(super) fn sentences(found: &Found<'_>) -> [String; 3] {
             who::pays(found),
         ],
     }
+}
+
+/// That no fairness among flows holds back flows of one packet, and what does.
+pub(super) fn of_newcomers(newcomers: &Newcomers) -> String {
+    let Newcomers { flows, of, part, resource, key } = newcomers;
+    let instead = match key {
+        Some((key, whom)) => {
+            format!("; shares among {whom} do (--set trace.key={key}; in a live box key = \"{key}\" in [flows])")
+        }
+        None => ", and neither do shares among senders, receivers or networks".into(),
+    };
+    format!(
+        "{flows} of {of} flows have one packet each and ask for {} of all that is asked of {resource}: fairness among \
+         flows does not hold back ever new ones{instead}.",
+        percent(*part)
+    )
 }
 
 /// What one moves that moves anything where this other one moves nothing: no part of that.

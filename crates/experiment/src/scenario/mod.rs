@@ -6,6 +6,7 @@ mod input;
 mod interval;
 mod load;
 mod names;
+mod newcomers;
 mod profile;
 mod replay;
 pub mod value;
@@ -34,6 +35,7 @@ pub use input::open_capture;
 pub use input::or_nearby;
 use names::Names;
 pub use names::check_name;
+pub use newcomers::Newcomers;
 pub use profile::NAMES as PROFILES;
 pub(crate) use profile::Profile;
 pub use replay::{NO_FLOW, Pauses, ReplayLoad};
@@ -349,6 +351,11 @@ impl Scenario {
     pub fn replay_load(&self) -> Option<ReplayLoad> {
         let asked = self.file.trace.as_ref()?.get_ref().load.as_ref()?.get_ref().0;
         self.capture.as_ref().map(|capture| capture.load(self, asked))
+    }
+
+    /// Flows of one packet each, if they are most of the capture and something is short.
+    pub fn newcomers(&self) -> Option<Newcomers> {
+        newcomers::of(self)
     }
 
     /// Packets of one run, as far as can be told in advance; infinite if unknown.

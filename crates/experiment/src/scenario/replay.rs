@@ -9,7 +9,7 @@ use dovetail_sim::stream;
 use dovetail_sim::{Arrival, Flow, FlowName, FlowTerms, List, Listed, Source, TimeScale, Workload};
 use dovetail_trace::{Arrivals, CaptureReader, FlowKeys, Packets, Record, Report, TooLarge, load_by_class};
 use dovetail_units::{Duration, Time};
-use dovetail_wire::{IpPacket, Marks, NonFlow, Rule, Vital};
+use dovetail_wire::{FlowKey, IpPacket, Marks, NonFlow, Rule, Vital};
 use rand::RngExt;
 
 use super::ScenarioError;
@@ -149,6 +149,26 @@ impl Capture {
             return Err(scenario.error(span, message));
         }
         Ok(())
+    }
+
+    /// The resource that its packets keep busy longest.
+    pub fn busiest(&self, scenario: &Scenario) -> Option<usize> {
+        let busy: Vec<f64> = busy_s(scenario, self).collect();
+        (0..busy.len()).max_by(|&a, &b| busy[a].total_cmp(&busy[b]))
+    }
+
+    /// The flow of every packet, and the seconds that it needs on a resource.
+    pub fn needed_s(&self, scenario: &Scenario, resource: usize) -> impl Iterator<Item = (usize, f64)> {
+        let classes = scenario.names.classes();
+        self.arrivals.iter().map(move |arrival| {
+            let flow = arrival.flow as usize;
+            (flow, classes[self.classes[flow]].mean_time(resource, arrival.size).as_secs_f64())
+        })
+    }
+
+    /// What tells its flows apart, in their order, and their classes.
+    pub fn keys(&self) -> impl Iterator<Item = (Option<FlowKey>, u16)> {
+        self.flows.iter().zip(&self.classes).map(|((key, _), &class)| (key, class as u16))
     }
 
     /// What its packets ask of the busiest resource where `asked` sets the speed.

@@ -184,6 +184,58 @@ fn a_replay_ends_within_what_64_bits_of_nanoseconds_hold() {
     assert!(open("speed = 1.1e-6").is_ok());
 }
 
+/// A capture of packets of 40 bytes, by sender, receiver and sender's port, one every ms.
+fn sent(packets: impl IntoIterator<Item = ([u8; 4], [u8; 4], u16)>) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut frames = dovetail_trace::PcapWriter::new(Vec::new(), dovetail_wire::LinkType::RAW).unwrap();
+    for (number, (from, to, port)) in (0..).zip(packets) {
+        let mut packet = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0].to_vec();
+        packet.extend([from, to].concat());
+        packet.extend(port.to_be_bytes());
+        packet.extend([0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 2, 0, 0, 0, 0, 0, 0]);
+        frames.write(Time::from_nanos(number * 1_000_000), &packet, 40).unwrap();
+    }
+    std::fs::write(folder.path().join("t.pcap"), frames.finish().unwrap()).unwrap();
+    folder
+}
+
+/// 2,000 packets of as many flows, and 500 of ten flows.
+#[test]
+fn most_flows_have_one_packet_until_a_key_puts_them_together() {
+    let victim = [198, 51, 100, 1];
+    let number = |n: u16| n.to_be_bytes();
+    let others = |n: u16| ([10, 0, 0, (n % 10) as u8], [192, 0, 2, (n % 10) as u8], 7);
+    let mixed = |flood: &dyn Fn(u16) -> ([u8; 4], [u8; 4], u16)| {
+        sent((0..2500).map(|n| if n % 5 == 4 { others(n / 5) } else { flood(n) }))
+    };
+    let newcomers = |folder: &tempfile::TempDir, keys: &str| {
+        replay(folder.path(), &format!("class = \"other\"\n{keys}")).newcomers()
+    };
+    let one_host = mixed(&|n| ([172, 16, 0, 1], victim, n));
+    let found = newcomers(&one_host, "load = 1.2").unwrap();
+    assert_eq!((found.flows, found.of, &*found.resource), (2000, 2010, "cpu"));
+    assert!((found.part - 0.8).abs() < 1e-9, "all packets take as long: {found:?}");
+    assert_eq!(found.key, Some(("host", "senders")));
+    let by = |folder: &tempfile::TempDir| newcomers(folder, "load = 1.2").unwrap().key.map(|(key, _)| key);
+    let [one_network, to_one, to_network, any] = [
+        mixed(&|n| {
+            ([172, 16, (n % 8) as u8, (n / 8 % 256) as u8], [number(n), number(n)].concat().try_into().unwrap(), n)
+        }),
+        mixed(&|n| ([11, number(n)[0], number(n)[1], 1], victim, n)),
+        mixed(&|n| ([11, number(n)[0], number(n)[1], 1], [198, 51, (n % 8) as u8, (n / 8 % 256) as u8], n)),
+        mixed(&|n| ([11, number(n)[0], number(n)[1], 1], [12, number(n)[0], number(n)[1], 1], n)),
+    ];
+    assert_eq!(
+        [&one_network, &to_one, &to_network, &any].map(by),
+        [Some("prefix"), Some("to-host"), Some("to-prefix"), None]
+    );
+    assert_eq!(newcomers(&one_host, "load = 0.9"), None, "nothing is short");
+    assert_eq!(newcomers(&any, "load = 1.2\nkey = \"host\""), None, "somebody chose a key");
+    // As many flows of one packet, but others need more.
+    let few = sent((0..5000).map(|n| if n % 10 == 0 { ([172, 16, 0, 1], victim, n) } else { others(n) }));
+    assert_eq!(newcomers(&few, "load = 1.2"), None);
+}
+
 #[test]
 fn keys_of_flows() {
     let folder = folder();
