@@ -96,9 +96,11 @@ pub fn place(out: Output) -> Result<Vec<String>, ReportError> {
 /// The pictures of a comparison, with their file names.
 pub fn pictures(scenario: &Scenario, runs: &[Recorded]) -> Result<Vec<(&'static str, String)>, FigureError> {
     let title = &picture_title(scenario);
+    let use_of_all_time = note_of_use(runs.iter().flat_map(|run| &run.intervals));
+    let panels: Vec<UtilizationPanel> = runs.iter().map(utilization_panel).collect();
     let mut pictures = vec![
         ("overview.svg", overview(&at_a_glance(title, scenario, runs))?),
-        ("utilization.svg", utilization(title, &runs.iter().map(utilization_panel).collect::<Vec<_>>())?),
+        ("utilization.svg", utilization(title, &panels, use_of_all_time)?),
         ("latency.svg", latency_cdf(title, &by_group(runs))?),
     ];
     let shares: Vec<SharePanel> = runs.iter().map(share_panel).collect();
@@ -232,6 +234,14 @@ pub fn utilization_panel(run: &Recorded) -> UtilizationPanel {
     }
 }
 
+/// Why the use in some intervals is less than tables say, where the box was empty for 1 % or more of one.
+fn note_of_use<'a>(mut intervals: impl Iterator<Item = &'a Interval>) -> Option<&'static str> {
+    intervals.any(|interval| interval.nonempty < 0.99 * interval.length).then_some(
+        "Of all time. In some intervals the box was empty for a while, which counts here; \"used\" in tables leaves it \
+         out.",
+    )
+}
+
 /// Dominant share by weight of every flow in every interval in which it was backlogged, with the fair share and what of
 /// it is promised.
 pub fn share_panel(run: &Recorded) -> SharePanel {
@@ -335,9 +345,8 @@ fn middle(interval: &Interval) -> f64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn nothing_is_busy_while_idle() {
-        let interval = |start: f64| Interval {
+    fn interval(start: f64) -> Interval {
+        Interval {
             start,
             length: 1.0,
             utilization: vec![0.5],
@@ -345,7 +354,18 @@ mod tests {
             fair: 1.0,
             gini: None,
             shares: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn that_use_is_of_all_time_is_said_where_the_box_was_empty_within_an_interval() {
+        let note = |nonempty: f64| note_of_use([interval(0.0), Interval { nonempty, ..interval(1.0) }].iter());
+        assert_eq!(note(1.0), None);
+        assert!(note(0.98).is_some_and(|note| note.contains("\"used\" in tables leaves it out")));
+    }
+
+    #[test]
+    fn nothing_is_busy_while_idle() {
         let points = with_idle(&[interval(0.0), interval(1.0), interval(9.0)], |i| i.utilization[0]);
         assert_eq!(points, [(0.5, 0.5), (1.5, 0.5), (2.0, 0.0), (9.0, 0.0), (9.5, 0.5)]);
     }

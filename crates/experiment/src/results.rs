@@ -54,7 +54,8 @@ pub const PICTURES: [Shown; 7] = [
     Shown {
         file: "utilization.svg",
         heading: "Use of CPU and link",
-        explanation: "Busy part of each resource over time; zero while nothing was in the box.",
+        explanation: "Busy part of each resource over time; zero while nothing was in the box. That time counts here: \
+                      \"used\" in tables leaves it out.",
     },
     Shown {
         file: "gini.svg",

@@ -71,7 +71,7 @@ fn pictures(name: &str, number: f64, things: usize) -> Vec<String> {
         note: Some(name.into()),
     };
     vec![
-        utilization(name, &vec![utilized; things]).unwrap(),
+        utilization(name, &vec![utilized; things], None).unwrap(),
         dominant_shares(name, &vec![share; things]).unwrap(),
         latency_cdf(name, &vec![cdf; things]).unwrap(),
         gantt(name, name, &vec![Schedule { scheduler: name.into(), rows: vec![row; things] }; things]).unwrap(),
@@ -158,7 +158,7 @@ fn long_names_are_cut_to_the_picture() {
 fn a_heading_that_is_little_too_long_is_written_smaller() {
     let name = "drr+drr:buffer=none,charge=estimated,quantum=4.9322 ms";
     let panel = |name: &str| UtilizationPanel { scheduler: name.into(), resources: vec![series("cpu", &[(0.0, 0.5)])] };
-    let svg = utilization("Utilization", &[panel("cbcs"), panel(name)]).unwrap();
+    let svg = utilization("Utilization", &[panel("cbcs"), panel(name)], None).unwrap();
     assert!(texts(&svg).iter().any(|text| text == name), "{:?}", texts(&svg));
 }
 
@@ -171,14 +171,15 @@ fn the_same_input_gives_the_same_bytes() {
 fn utilization_has_a_panel_per_scheduler_and_a_line_per_resource() {
     let resources = vec![series("cpu", &[(0.0, 0.5), (1.0, 1.0)]), series("link", &[(0.0, 1.0), (1.0, 1.0)])];
     let panel = |name: &str| UtilizationPanel { scheduler: name.into(), resources: resources.clone() };
-    let svg = utilization("Utilization", &[panel("fifo"), panel("drfq")]).unwrap();
+    let svg = utilization("Utilization", &[panel("fifo"), panel("drfq")], Some("Of all time.")).unwrap();
     let texts = texts(&svg);
-    for expected in ["Utilization", "fifo", "drfq", "cpu", "link", "Utilisation (%)", "Time (s)", "100"] {
+    for expected in ["Utilization", "fifo", "drfq", "cpu", "link", "Utilisation (%)", "Time (s)", "100", "Of all time."]
+    {
         assert!(texts.iter().any(|t| t == expected), "{expected} is missing in {texts:?}");
     }
     let no_resources: Vec<UtilizationPanel> =
         ["fifo", "drfq"].iter().map(|n| UtilizationPanel { scheduler: n.to_string(), resources: vec![] }).collect();
-    assert_eq!(count(&utilization("Utilization", &no_resources).unwrap(), "circle"), 0);
+    assert_eq!(count(&utilization("Utilization", &no_resources, None).unwrap(), "circle"), 0);
 }
 
 #[test]
@@ -186,7 +187,7 @@ fn pictures_stay_small_however_many_points_come_in() {
     let noise = |k: usize| (k * 7919 % 1000) as f64 / 1000.0;
     let points: Vec<(f64, f64)> = (0..200_000).map(|k| (k as f64, noise(k))).collect();
     let panel = UtilizationPanel { scheduler: "s".into(), resources: vec![series("cpu", &points)] };
-    assert!(utilization("u", &[panel]).unwrap().len() < 100_000);
+    assert!(utilization("u", &[panel], None).unwrap().len() < 100_000);
 
     let flow = |f: usize| FlowShares {
         group: format!("group {}", f % 3),
@@ -266,7 +267,7 @@ fn sixteen_things_have_colours_of_their_own() {
 #[test]
 fn axes_of_parts_end_at_all() {
     let full = vec![series("cpu", &[(0.0, 0.0), (1.0, 1.0)])];
-    let svg = utilization("u", &[UtilizationPanel { scheduler: "s".into(), resources: full }]).unwrap();
+    let svg = utilization("u", &[UtilizationPanel { scheduler: "s".into(), resources: full }], None).unwrap();
     let flow = FlowShares { group: "g".into(), points: vec![(0.0, 0.5), (1.0, 0.99)] };
     let panel = SharePanel { scheduler: "s".into(), flows: vec![flow], ..SharePanel::default() };
     for svg in [svg, dominant_shares("d", &[panel]).unwrap()] {

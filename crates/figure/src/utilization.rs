@@ -20,9 +20,9 @@ pub struct UtilizationPanel {
 /// The index of a resource's name and its points.
 type Line = (usize, Vec<(f64, f64)>);
 
-/// Utilisation over time: one panel per scheduler with the same axes, one line per resource.
-pub fn utilization(title: &str, panels: &[UtilizationPanel]) -> Result<String, FigureError> {
-    lines(title, panels, |highest| Axis::linear("Utilisation (%)", (0.0, highest.max(1.0)), 100.0, 6, true))
+/// Utilisation over time: one panel per scheduler with the same axes, one line per resource; the note stands below.
+pub fn utilization(title: &str, panels: &[UtilizationPanel], note: Option<&str>) -> Result<String, FigureError> {
+    lines(title, panels, note, |highest| Axis::linear("Utilisation (%)", (0.0, highest.max(1.0)), 100.0, 6, true))
 }
 
 /// A quantity over time, zero or more, in a unit that suits it where `y_label` ends in "(s)": one panel per scheduler
@@ -35,15 +35,21 @@ pub fn over_time(title: &str, y_label: &str, panels: &[UtilizationPanel]) -> Res
         }
         None => Axis::linear(y_label, (0.0, highest * 1.03), 1.0, 6, true),
     };
-    lines(title, panels, axis)
+    lines(title, panels, None, axis)
 }
 
 fn from_zero(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     clean(points).into_iter().map(|(t, value)| (t, value.max(0.0))).collect()
 }
 
-fn lines(title: &str, panels: &[UtilizationPanel], y_axis: impl Fn(f64) -> Axis) -> Result<String, FigureError> {
+fn lines(
+    title: &str,
+    panels: &[UtilizationPanel],
+    note: Option<&str>,
+    y_axis: impl Fn(f64) -> Axis,
+) -> Result<String, FigureError> {
     let mut sheet = Sheet::grid(title, panels.len().min(MOST_PANELS));
+    sheet.notes.extend(note.map(str::to_string));
     sheet.notes.extend(left_out(panels.len()));
     let panels = &panels[..panels.len().min(MOST_PANELS)];
 

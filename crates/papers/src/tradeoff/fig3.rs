@@ -27,7 +27,7 @@ pub fn reproduce(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
     findings.noted("cpu-grows", least(&steps), format!("steps of {}", points(&steps)));
     let panel = |run: &&Recorded| UtilizationPanel { scheduler: level(run), ..report::utilization_panel(run) };
     let panels: Vec<_> = shown.iter().map(panel).collect();
-    findings.picture("tradeoff-fig3.svg", utilization("Fig. 3: utilisation over time", &panels)?);
+    findings.picture("tradeoff-fig3.svg", utilization("Fig. 3: utilisation over time", &panels, None)?);
     Ok(findings)
 }
 
