@@ -6,9 +6,10 @@ mod studies;
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use dovetail_sched::Spec;
 use dovetail_sched::catalog::find;
@@ -168,8 +169,16 @@ pub struct Completions {
 #[derive(Args, Debug)]
 pub struct Man {
     /// The folder to write them into
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_parser = folder())]
     pub folder: PathBuf,
+}
+
+/// A folder to write into. Elsewhere `-` is standard output, and a folder of that name is hardly ever meant.
+fn folder() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path == Path::new("-") {
+        true => Err("expected a folder, not standard output; did you mean \"./-\"?"),
+        false => Ok(path),
+    })
 }
 
 /// A whole number in this range.

@@ -88,8 +88,12 @@ fn read(file: &str) -> Result<String, Failure> {
     if let Some(error) = other_than_configuration(file, read.is_ok()) {
         return Err(Failure::input(error));
     }
-    let unread = |error| {
-        let error = InputError::new(file, format!("cannot be read: {error}{}", or_nearby(Path::new(file))));
+    let unread = |error: std::io::Error| {
+        let why = match error.kind() {
+            std::io::ErrorKind::IsADirectory => "it is a folder: expected a configuration (TOML)".into(),
+            _ => format!("cannot be read: {error}{}", or_nearby(Path::new(file))),
+        };
+        let error = InputError::new(file, why);
         let ctl = args::Cli::command().find_subcommand("live").and_then(|live| live.find_subcommand("ctl").cloned());
         let is_order = ctl.is_some_and(|ctl| ctl.find_subcommand(file).is_some());
         Failure::input(if is_order {

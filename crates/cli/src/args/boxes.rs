@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use dovetail_dataplane::control::DEFAULT_SOCKET;
 use dovetail_lab::MTUS;
@@ -53,7 +54,7 @@ pub struct Live {
 #[derive(Args, Debug)]
 pub struct Start {
     /// The configuration (TOML; - is standard input)
-    #[arg(value_name = "CONFIG")]
+    #[arg(value_name = "CONFIG", value_parser = NonEmptyStringValueParser::new())]
     pub file: String,
     /// Override a key of the configuration, such as link.rate="100 Mbps"; repeat it for more
     #[arg(long = "set", value_name = "KEY=VALUE")]

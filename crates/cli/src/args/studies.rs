@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use dovetail_config::Span;
 use dovetail_experiment::advise::goal::Goal;
 use dovetail_sched::Spec;
 
-use super::{scheduler, whole};
+use super::{folder, scheduler, whole};
 use crate::known::{self, Known};
 
 const RUN_EXAMPLES: &str = "Examples:
@@ -77,7 +78,7 @@ pub enum Study {
 #[derive(Args, Debug)]
 pub struct Source {
     /// A scenario (TOML) or a capture (pcap, pcapng, gzipped or not; - is standard input)
-    #[arg(value_name = "FILE|CAPTURE")]
+    #[arg(value_name = "FILE|CAPTURE", value_parser = NonEmptyStringValueParser::new())]
     pub file: String,
     /// What box a capture went through: firewall-ids, vpn-gateway, router, upf, or a file like
     /// scenarios/profiles/*.toml [default for captures: firewall-ids]
@@ -115,7 +116,7 @@ pub struct Run {
     #[command(flatten)]
     pub input: Input,
     /// Write pictures (SVG), tables (Parquet) and the summary (JSON) into this folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = folder())]
     pub out: Option<PathBuf>,
     /// Write the results as one page for a browser (HTML) that needs no network
     #[arg(long, value_name = "FILE")]
@@ -169,7 +170,7 @@ pub struct Reproduce {
     #[arg(long, value_name = "LOAD", value_parser = load, allow_hyphen_values = true)]
     pub load: Option<f64>,
     /// Write pictures (SVG) and the checks (JSON) into this folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = folder())]
     pub out: Option<PathBuf>,
     /// Write all of it as one page for a browser (HTML) that needs no network
     #[arg(long, value_name = "FILE", conflicts_with = "list")]
@@ -247,7 +248,7 @@ pub struct Sweep {
     #[arg(value_name = "PLAN")]
     pub plan: PathBuf,
     /// The folder of the data set. What is there already is not computed again [default: the plan's name]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = folder())]
     pub out: Option<PathBuf>,
     /// Number of runs at the same time; the results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = whole(1..=1024_u32), allow_negative_numbers = true)]

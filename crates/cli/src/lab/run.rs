@@ -1,8 +1,10 @@
 //! `dovetail lab run`.
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use dovetail_config::{InputError, unknown};
+use dovetail_experiment::scenario::or_nearby;
 use dovetail_lab::scenario::{BUILT_IN, BuiltIn, Scenario, Step, Traffic};
 use dovetail_lab::{Lab, Options};
 use dovetail_sched::cost::Linear;
@@ -132,8 +134,9 @@ fn open(name: &str, overrides: &[String]) -> Result<(Scenario, Source), Failure>
             std::io::ErrorKind::NotFound if name == real::NAME => {
                 format!("it has no steps that could be simulated; dovetail lab run {name} runs it")
             }
-            std::io::ErrorKind::NotFound => unknown("scenario", name, &known),
-            _ => format!("cannot be read: {error}"),
+            std::io::ErrorKind::NotFound if !name.ends_with(".toml") => unknown("scenario", name, &known),
+            std::io::ErrorKind::IsADirectory => "it is a folder: expected a scenario of a lab (TOML)".into(),
+            _ => format!("cannot be read: {error}{}", or_nearby(Path::new(name))),
         };
         Failure::input(InputError::new(name, message))
     })?;

@@ -167,3 +167,13 @@ fn the_examples_of_the_help_work() {
         folder.shell(&example.trim().replacen("dovetail", "$dovetail", 1)).succeeds();
     }
 }
+
+/// As a variable of the shell that is not set.
+#[test]
+fn an_empty_name_of_a_file_is_refused_as_that() {
+    let folder = Folder::new();
+    for command in ["run", "advise", "bounds"] {
+        folder.dovetail(&[command, ""]).fails(2, &["a value is required for '<FILE|CAPTURE>' but none was supplied"]);
+    }
+    folder.dovetail(&["live", ""]).fails(2, &["a value is required for '<CONFIG>' but none was supplied"]);
+}

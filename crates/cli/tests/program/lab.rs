@@ -518,6 +518,12 @@ fn what_cannot_be_predicted_is_refused() {
     let folder = with_udp();
     folder.dovetail(&["lab", "predict", "tcp-drq"]).fails(2, &["only UDP flows can be predicted"]);
     folder.dovetail(&["lab", "predict", "clik"]).fails(2, &["there is no scenario \"clik\"", "click"]);
+    folder.write("mine.toml", "");
+    folder.dovetail(&["lab", "predict", "minne.toml"]).fails(2, &["minne.toml", "did you mean \"mine.toml\"?"]);
+    std::fs::create_dir(folder.path("labs")).unwrap();
+    folder
+        .dovetail(&["lab", "predict", "labs"])
+        .fails(2, &["labs: it is a folder: expected a scenario of a lab (TOML)"]);
     folder.dovetail(&["lab", "predict", "s.toml", "--step", "3"]).fails(2, &["--step 3", "has 2"]);
     folder.dovetail(&["lab", "predict", "s.toml", "--step", "0"]).fails(2, &["--step"]);
     folder.dovetail(&["lab", "run", "s.toml", "--set", "udp.0.class=tunel"]).fails(2, &["tunel", "tunnel"]);

@@ -151,6 +151,13 @@ fn a_time_to_run_is_refused_over_a_capture() {
     assert!(folder.list("out").is_empty());
 }
 
+#[test]
+fn a_folder_is_no_configuration() {
+    let folder = folder("10");
+    std::fs::create_dir(folder.path("boxes")).unwrap();
+    folder.dovetail(&["live", "boxes"]).fails(2, &["boxes: it is a folder: expected a configuration (TOML)"]);
+}
+
 /// systemd starts a box again that ends with 1, and not one that ends with 2.
 #[test]
 fn what_the_machine_lacks_at_the_moment_is_no_wrong_configuration() {

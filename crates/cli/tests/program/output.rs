@@ -25,6 +25,24 @@ fn a_full_disk_leaves_no_capture() {
 }
 
 #[test]
+fn a_folder_of_results_is_no_standard_output() {
+    let folder = Folder::with_scenario();
+    folder.write("plan.toml", "scenario = \"s.toml\"\n[grid]\nseed = [1, 2]\n");
+    let commands: [&[&str]; 4] = [
+        &["run", "s.toml", "--out", "-"],
+        &["sweep", "plan.toml", "--out", "-"],
+        &["reproduce", "tradeoff-fig1", "--out", "-"],
+        &["man", "-"],
+    ];
+    for command in commands {
+        folder.dovetail(command).fails(2, &["invalid value '-'", "did you mean \"./-\"?"]);
+        assert_eq!(folder.list("."), ["plan.toml", "s.toml"], "{command:?}");
+    }
+    folder.dovetail(&["man", "./-"]).succeeds();
+    assert!(folder.list("-").contains(&"dovetail.1".to_string()));
+}
+
+#[test]
 fn a_capture_replaces_files_only() {
     let folder = Folder::new();
     folder.shell("mkfifo pipe && mkdir folder && echo old > t.pcap").succeeds();
