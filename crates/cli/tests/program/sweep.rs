@@ -116,6 +116,7 @@ fn what_is_wrong_is_said_before_anything_is_made() {
     folder.dovetail(&["sweep", "s.toml"]).fails(2, &["s.toml", "`dovetail run` takes that"]);
     folder.dovetail(&["run", "plan.toml"]).fails(2, &["plan.toml", "`dovetail sweep` takes that"]);
     folder.dovetail(&["sweep", "nowhere.toml"]).fails(2, &["nowhere.toml: cannot be read"]);
+    folder.dovetail(&["sweep", "paln.toml"]).fails(2, &["paln.toml: cannot be read", "did you mean \"plan.toml\"?"]);
     folder.dovetail(&["sweep", "plan.toml", "--jobs", "0"]).fails(2, &["--jobs"]);
     assert_eq!(folder.list("."), ["plan.toml", "s.toml"]);
     folder.write("plan.toml", PLAN);
@@ -140,4 +141,27 @@ fn a_plan_comes_from_standard_input() {
     assert!(said.out.contains("60 runs: a row for each in o/runs"), "{said:?}");
     let again = folder.dovetail(&["sweep", "plan.toml", "--out", "o"]).succeeds();
     assert!(again.out.contains("60 runs, 0 of them computed now"), "it is the same plan: {again:?}");
+}
+
+/// Not beside the name of the pipe.
+#[test]
+fn what_a_plan_or_a_scenario_from_a_pipe_names_is_looked_for_in_the_current_folder() {
+    let folder = folder();
+    folder.dovetail(&["trace", "synth", "c.pcap", "--packets", "50", "--flows", "2"]).succeeds();
+    let replay =
+        SCENARIO.split("[[flows]]").next().unwrap().to_string() + "[trace]\nfile = \"c.pcap\"\nclass = \"ipsec\"\n";
+    folder.write("replay.toml", replay);
+    folder.write("plan.toml", "scenario = \"replay.toml\"\n[grid]\nscheduler = [\"fifo\"]\n");
+    folder.shell("mkfifo pipe; mkdir in; mkfifo in/pipe").succeeds();
+    for (plan, out) in
+        [("/dev/stdin < plan.toml", "a"), ("/dev/fd/3 3< plan.toml", "b"), ("/proc/self/fd/0 < plan.toml", "c")]
+    {
+        folder.shell(&format!("$dovetail sweep {plan} --out {out}")).succeeds();
+    }
+    folder.shell("cat plan.toml > in/pipe & $dovetail sweep in/pipe --out d").succeeds();
+    let said = folder.shell("cat replay.toml | $dovetail run /dev/stdin").succeeds();
+    assert_eq!(said.out, folder.dovetail(&["run", "replay.toml"]).succeeds().out);
+    // What is in a file's own folder stays there, whatever else the file is reached by.
+    folder.shell("mv replay.toml c.pcap in; ln -s in/replay.toml; ln -s in/c.pcap").succeeds();
+    folder.dovetail(&["run", "in/replay.toml"]).succeeds();
 }

@@ -83,6 +83,15 @@ pub fn open_capture(path: &Path) -> Result<CaptureReader<'static>, String> {
     })
 }
 
+/// The folder in which the files that this one names are looked for: its own; the current one if it is a pipe or an open
+/// file such as /dev/stdin, beside which there is nothing of it.
+pub fn beside(path: &Path) -> &Path {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let is_of_open_files = folder == Path::new("/dev") || folder == Path::new("/dev/fd") || folder.starts_with("/proc");
+    let is_stream = is_of_open_files || path.metadata().is_ok_and(|about| !about.is_file());
+    if is_stream { Path::new("") } else { folder }
+}
+
 /// The nearest name of a file in the folder of one that cannot be read, as the end of a message.
 pub fn or_nearby(path: &Path) -> String {
     let folder = path.parent().unwrap_or(Path::new(""));

@@ -31,8 +31,7 @@ use file::{File, Overflow};
 pub(crate) use input::Given;
 #[cfg(feature = "files")]
 pub(crate) use input::open as open_input;
-pub use input::open_capture;
-pub use input::or_nearby;
+pub use input::{beside, open_capture, or_nearby};
 use names::Names;
 pub use names::check_name;
 pub use newcomers::Newcomers;
@@ -58,9 +57,7 @@ pub fn open(path: &str, overrides: &[String], profile: Option<&str>) -> Result<O
             let message = "it is a scenario and says itself what its box is like: --profile is for captures";
             Err(ScenarioError::new(path, message))
         }
-        Given::Scenario(text) => {
-            open_text(path, &text, overrides, Path::new(path).parent().map(Path::to_path_buf).unwrap_or_default())
-        }
+        Given::Scenario(text) => open_text(path, &text, overrides, beside(Path::new(path)).to_path_buf()),
         given => Ok(Opened::Pipeline(Box::new(Scenario::from_given(path, given, overrides, profile)?))),
     }
 }
@@ -132,7 +129,7 @@ impl Scenario {
     ) -> Result<Self, ScenarioError> {
         match given {
             Given::Scenario(text) => {
-                let base = Path::new(path).parent().map(Path::to_path_buf).unwrap_or_default();
+                let base = beside(Path::new(path)).to_path_buf();
                 Self::read(path, path, &text, overrides, base, None)
             }
             Given::Capture(stream) => {

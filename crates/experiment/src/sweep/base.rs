@@ -20,7 +20,7 @@ use super::rows::{self, Line};
 use crate::columns::Column;
 use crate::compare::{Kept, RunError, Settings, check, compare_each};
 use crate::network::{self, NetworkScenario, NetworkSummary, is_network};
-use crate::scenario::{Given, PROFILES, Profile, Scenario, ScenarioError, open_input};
+use crate::scenario::{Given, PROFILES, Profile, Scenario, ScenarioError, beside, open_input};
 use crate::summary::Run;
 
 /// The program's sources and the libraries that it is built with: what else decides the results of a run.
@@ -58,7 +58,7 @@ impl Base {
         let Given::Scenario(text) = open_input(&label)? else {
             return Err(ScenarioError::new(&label, "it is not a scenario; for a capture write capture = \"...\""));
         };
-        Self::text(label, text, path.parent().map(Path::to_path_buf).unwrap_or_default())
+        Self::text(label, text, beside(path).to_path_buf())
     }
 
     /// The scenario in this table of a plan.
