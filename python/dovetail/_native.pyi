@@ -130,8 +130,9 @@ class Scheduler:
     `remove_flow` raised, call it again with the same flow to get the payloads.
 
     Threads can share a scheduler: each call waits for those of other threads. A call from within another call of the
-    same scheduler raises BusyError. Two threads whose disciplines call each other's schedulers wait without end, as
-    does a method that waits for a thread which calls the method's own scheduler.
+    same scheduler raises BusyError, and so does one of the calls of threads whose disciplines call each other's
+    schedulers, which would wait without end. A method that waits for a thread which calls the method's own scheduler
+    does wait without end.
     """
 
     def __new__(

@@ -80,6 +80,52 @@ class Threads(unittest.TestCase):
             self.assertEqual(sorted(everything), [(thread, k) for thread in range(4) for k in range(200)])
 
 
+    def test_of_threads_that_wait_for_each_other_one_is_refused(self):
+        """Two, and three in a circle. In a program of its own: it would never end."""
+        program = """
+            import sys, threading, dovetail
+            from disciplines import Drr
+
+            def in_a_circle(number):
+                meet = threading.Barrier(number)
+                schedulers, said = [], []
+
+                class Calling(Drr):
+                    def __init__(self, other):
+                        super().__init__()
+                        self.other = other
+
+                    def choose(self, now):
+                        meet.wait(60)
+                        schedulers[self.other].stats()
+                        return super().choose(now)
+
+                def ask(scheduler):
+                    try:
+                        said.append(scheduler.next(0).payload)
+                    except dovetail.BusyError as error:
+                        said.append(str(error))
+
+                for k in range(number):
+                    schedulers.append(dovetail.Scheduler(Calling((k + 1) % number)))
+                    schedulers[k].enqueue(0, schedulers[k].add_flow(), 100, (1, 2), "a packet")
+                threads = [threading.Thread(target=ask, args=(one,), daemon=True) for one in schedulers]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join(20)
+                print(*sorted(said), sep="\\n")
+
+            in_a_circle(2)
+            in_a_circle(3)
+        """
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(program)], cwd=TESTS, capture_output=True, text=True, timeout=60
+        )
+        busy = "Calling is in a call of a thread that waits for a scheduler which this thread is in a call of\n"
+        self.assertEqual((done.stdout, done.stderr), (busy + "a packet\n" + busy + 2 * "a packet\n", ""))
+
+
 class Within(unittest.TestCase):
     """What a scheduler calls may look at packets, but not call the scheduler."""
 
