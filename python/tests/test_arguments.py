@@ -8,6 +8,7 @@ import unittest
 import dovetail
 from dovetail import model
 
+from disciplines import Drr
 from support import SMALL
 
 VALUES = [
@@ -66,6 +67,12 @@ class Arguments(unittest.TestCase):
             lambda: model.drfq_relative_fairness_s((1,), (1, 1)): r"^weights: \(1,\): expected two numbers above 0$",
             lambda: dovetail.schedulers("\ud800"): r"^name: '\\ud800': expected a text$",
             lambda: dovetail.packets(5): "^capture: 5: expected a path$",
+            lambda: dovetail.packets(""): "^capture: '': expected a path$",
+            lambda: dovetail.run(""): "^scenario: '': expected a path, a text of TOML with several lines, or a dict$",
+            lambda: dovetail.advise(""): "^scenario: '': expected a path, ",
+            lambda: dovetail.sweep("", "out"): "^plan: '': expected a path, ",
+            lambda: dovetail.sweep({"scenario": SMALL, "grid": {"scheduler": ["fifo"]}}, ""): "^out: '': expected a path$",
+            lambda: dovetail.reproduce("fig4", capture=""): "^capture: '': expected a path$",
             lambda: dovetail.reproduce("fig4", load="1"): "^load: '1': expected a number above 0$",
             lambda: dovetail.advise(SMALL, today=7): "^today: 7: expected a text$",
         }
@@ -109,6 +116,72 @@ class Arguments(unittest.TestCase):
         for (name, call), error in itertools.product(calls.items(), (TypeError, ValueError, OverflowError)):
             with self.subTest(value=name, error=error), self.assertRaises(dovetail.ArgumentError):
                 call(error)
+
+    def test_what_a_value_raises_as_it_is_read_or_shown_comes_out(self):
+        class Shown:
+            def __init__(self, error):
+                self.error = error
+
+            def __repr__(self):
+                raise self.error
+
+        class Given(Shown):
+            def convert(self):
+                raise self.error
+
+            __index__ = __float__ = __fspath__ = convert
+
+        class Named(Drr):
+            def __init__(self, error):
+                super().__init__()
+                self.error = error
+
+            @property
+            def name(self):
+                raise self.error
+
+        class Choosing(Drr):
+            def __init__(self, answer):
+                super().__init__()
+                self.answer = answer
+
+            def choose(self, now):
+                return self.answer
+
+        class Path:
+            def __init__(self, error):
+                self.error = error
+
+            def __fspath__(self):
+                raise self.error
+
+        def chosen(answer):
+            scheduler = dovetail.Scheduler(Choosing(answer))
+            scheduler.enqueue(0, scheduler.add_flow(), 100, (1, 2))
+            scheduler.next(0)
+
+        scheduler = dovetail.Scheduler("drfq")
+        calls = {
+            "a wrong argument": lambda error: scheduler.next(Shown(error)),
+            "a payload": lambda error: repr(self.served(Shown(error))),
+            "a key": lambda error: dovetail.run(SMALL, seed=Shown(error)),
+            "a whole number of a dict": lambda error: dovetail.run({"seed": Given(error)}),
+            "a path of a dict": lambda error: dovetail.run({"trace": {"file": Path(error)}}),
+            "a path": lambda error: dovetail.run(Path(error)),
+            "a discipline": lambda error: dovetail.Scheduler(Shown(error)),
+            "a discipline's name": lambda error: dovetail.Scheduler(Named(error)),
+            "a choice": lambda error: chosen(Given(error)),
+            "a choice that is none": lambda error: chosen(Shown(error)),
+            "a column": lambda error: dovetail.run(SMALL, schedulers="fifo").flows[Shown(error)],
+        }
+        for (name, call), error in itertools.product(calls.items(), (KeyboardInterrupt, MemoryError, ZeroDivisionError)):
+            with self.subTest(value=name, error=error), self.assertRaises(error):
+                call(error)
+
+    def served(self, payload):
+        scheduler = dovetail.Scheduler("drfq")
+        scheduler.enqueue(0, scheduler.add_flow(), 100, (1, 2), payload)
+        return scheduler.next(0)
 
     def test_of_a_scheduler(self):
         scheduler = dovetail.Scheduler("tradeoff")

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import unittest
@@ -30,6 +31,18 @@ CHILD = """
 """
 
 
+PIPE = """
+    import os, signal, threading, dovetail
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    pipe, out = "{folder}/pipe.pcap", "{folder}/out"
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        {call}
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
 class Interruption(unittest.TestCase):
     def interrupted(self, schedulers):
         text = CHILD.format(tests=os.path.dirname(__file__), demo=DEMO, schedulers=schedulers, long=LONG)
@@ -44,6 +57,22 @@ class Interruption(unittest.TestCase):
 
     def test_so_does_one_of_a_discipline_in_python(self):
         self.interrupted("[Drr()]")
+
+    def test_so_does_the_wait_for_somebody_who_writes_to_a_pipe(self):
+        for call in (
+            "dovetail.run(pipe)",
+            "dovetail.advise(pipe)",
+            "dovetail.packets(pipe)",
+            "dovetail.sweep(pipe, out)",
+            'dovetail.sweep({"capture": pipe, "grid": {"seed": [1]}}, out)',
+        ):
+            with self.subTest(call=call), tempfile.TemporaryDirectory() as folder:
+                os.mkfifo(f"{folder}/pipe.pcap")
+                text = PIPE.format(folder=folder, call=call)
+                child = subprocess.run(
+                    [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=60, check=False
+                )
+                self.assertEqual((child.stdout, child.stderr, child.returncode), ("interrupted\n", "", 0))
 
     def test_other_threads_run_meanwhile(self):
         counted, stop, before = [0], threading.Event(), signal.getsignal(signal.SIGINT)

@@ -119,9 +119,12 @@ fn progress_names_what_is_under_way() {
 }
 
 #[test]
-fn a_capture_that_is_none_and_standard_input_are_refused() {
+fn a_capture_that_is_none_and_what_can_be_read_only_once_are_refused() {
     let cancel = AtomicBool::new(false);
-    for path in ["no such file", "-"] {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for path in ["no such file", "-", pipe.to_str().unwrap()] {
         let settings = Settings { capture: Some(Path::new(path)), ..settings(1, &cancel, &|_, _| ()) };
         let result = run(&["tradeoff-fig9".into()], &settings);
         assert!(matches!(result, Err(ReproduceError::Scenario(_))), "{path}: {result:?}");

@@ -62,9 +62,10 @@ impl Served {
         visit.call(&self.payload)
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
-        let payload = crate::values::shown(self.payload.bind(py));
-        format!("<dovetail.Served: {} bytes of flow {}, payload {payload}>", self.size, self.flow.get().id.index())
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let payload = crate::values::shown(self.payload.bind(py))?;
+        let (size, flow) = (self.size, self.flow.get().id.index());
+        Ok(format!("<dovetail.Served: {size} bytes of flow {flow}, payload {payload}>"))
     }
 }
 
@@ -92,9 +93,10 @@ impl Dropped {
         false
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
-        let payload = crate::values::shown(self.payload.bind(py));
-        format!("<dovetail.Dropped: {} bytes of flow {}, payload {payload}>", self.size, self.flow.get().id.index())
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let payload = crate::values::shown(self.payload.bind(py))?;
+        let (size, flow) = (self.size, self.flow.get().id.index());
+        Ok(format!("<dovetail.Dropped: {size} bytes of flow {flow}, payload {payload}>"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Long work beside Python: without its lock, and ended by Ctrl-C.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -55,29 +55,46 @@ pub fn in_background<T: Send>(
             let (sender, receiver) = channel();
             let watch = &watch;
             scope.spawn(move || sender.send(guarded(|| work(watch))));
-            let mut raised = None;
-            loop {
-                let received = receiver.recv_timeout(PERIOD);
-                stay_if_over();
-                match received {
-                    Ok(result) => {
-                        if raised.is_none() {
-                            raised = Python::attach(tell).err();
-                        }
-                        return raised.map_or_else(|| Ok(result??), Err);
-                    }
-                    Err(RecvTimeoutError::Timeout) if raised.is_none() => {
-                        raised = Python::attach(tell).err();
-                        cancel.store(raised.is_some(), Ordering::Relaxed);
-                    }
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => {
-                        return Err(Wrong::new("InternalError", "the work ended without a result").into());
-                    }
-                }
-            }
+            awaited(&receiver, tell, Some(&cancel))
         })
     })
+}
+
+/// As [`in_background`], for work that only reads: what a handler raises leaves its thread behind, as nothing else ends
+/// the wait for somebody who opens the other end of a pipe.
+pub fn reading<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Wrong> + Send + 'static,
+) -> PyResult<T> {
+    let (sender, receiver) = channel();
+    let started = thread::Builder::new().spawn(move || sender.send(guarded(work)));
+    started.map_err(|error| Wrong::new("RunError", format!("a thread cannot be started: {error}")))?;
+    py.detach(move || awaited(&receiver, |py| py.check_signals(), None))
+}
+
+/// What work on another thread comes to, for which this one calls `tell` meanwhile. If that raises something, the work
+/// is to end, where it can be told to: otherwise nobody waits for it any longer.
+fn awaited<T>(
+    receiver: &Receiver<Result<Result<T, Wrong>, Wrong>>,
+    tell: impl Fn(Python<'_>) -> PyResult<()>,
+    cancel: Option<&AtomicBool>,
+) -> PyResult<T> {
+    let mut raised = None;
+    loop {
+        let received = receiver.recv_timeout(PERIOD);
+        stay_if_over();
+        if raised.is_none() {
+            raised = Python::attach(&tell).err();
+        }
+        match (received, cancel) {
+            (Ok(result), _) => return raised.map_or_else(|| Ok(result??), Err),
+            (Err(RecvTimeoutError::Timeout), Some(cancel)) => cancel.store(raised.is_some(), Ordering::Relaxed),
+            (Err(RecvTimeoutError::Timeout), None) => raised.take().map_or(Ok(()), Err)?,
+            (Err(RecvTimeoutError::Disconnected), _) => {
+                return Err(Wrong::new("InternalError", "the work ended without a result").into());
+            }
+        }
+    }
 }
 
 /// How many runs at the same time: all processors unless something else is said.

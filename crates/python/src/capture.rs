@@ -1,6 +1,5 @@
 //! Captures as tables.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, UInt32Builder, UInt64Builder};
@@ -12,16 +11,16 @@ use dovetail_trace::{FlowEntry, Packets, load};
 use dovetail_wire::{FlowKey, KeyKind, protocol_name};
 use pyo3::prelude::*;
 
-use crate::background::in_background;
+use crate::background::reading;
 use crate::error::Wrong;
 use crate::table::{Table, Texts, text};
-use crate::values::given;
+use crate::values::path;
 
 /// The packets of a capture: a row each, and what could not be read of it in words, if anything.
 #[pyfunction]
 pub fn packets(py: Python<'_>, capture: &Bound<'_, PyAny>) -> PyResult<(Table, Option<String>)> {
-    let capture: PathBuf = given(capture, "capture", "a path")?;
-    in_background(py, None, |_| {
+    let capture = path(capture, "capture")?;
+    reading(py, move || {
         let mut reader = open_capture(&capture).map_err(|error| {
             let place = capture.display().to_string();
             let message = if error.contains(&place) { error } else { format!("{place}: {error}") };

@@ -15,7 +15,7 @@ use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 use crate::answers::{At, AwaitProgress};
 use crate::error::Wrong;
 use crate::nested::calling;
-use crate::values::shown;
+use crate::values::{if_converted, wrong};
 
 /// What the methods of a discipline raised first, after which it is asked no more.
 #[derive(Default)]
@@ -90,25 +90,28 @@ impl Scripted {
             Err(_) => given.clone(),
         };
         let class = object.get_type();
-        let own_name = object.getattr("name").ok().and_then(|name| name.extract::<String>().ok());
+        let own_name = object.getattr_opt("name")?.and_then(|name| name.extract::<String>().ok());
         let name = own_name.map_or_else(|| class.name().map(|name| name.to_string()), Ok)?;
         let base = given.py().import("dovetail")?.getattr("Discipline")?;
-        let method = |name: &str| object.getattr(name).ok().filter(Bound::is_callable).map(Bound::unbind);
+        let method = |name: &str| -> PyResult<Option<Py<PyAny>>> {
+            Ok(object.getattr_opt(name)?.filter(Bound::is_callable).map(Bound::unbind))
+        };
         let needed = |method_name: &str| {
-            method(method_name).ok_or_else(|| {
-                let found = shown(&object);
-                let message = format!(
-                    "{found} is not a discipline: it has no method {method_name}; expected a scheduler's name, or an \
-                     object with added, arrived, choose and served (see dovetail.Discipline)"
-                );
-                Wrong::new("SchedulerError", message).about(&found)
+            method(method_name)?.ok_or_else(|| {
+                wrong(&object, |found| {
+                    let message = format!(
+                        "{found} is not a discipline: it has no method {method_name}; expected a scheduler's name, or \
+                         an object with added, arrived, choose and served (see dovetail.Discipline)"
+                    );
+                    Wrong::new("SchedulerError", message)
+                })
             })
         };
         // What the base class has does nothing, and need not be called.
-        let optional = |name: &str| {
-            let of_class = class.getattr(name).ok();
-            let inherited = of_class.zip(base.getattr(name).ok()).is_some_and(|(own, base)| own.is(&base));
-            method(name).filter(|_| !inherited)
+        let optional = |name: &str| -> PyResult<Option<Py<PyAny>>> {
+            let of_class = class.getattr_opt(name)?;
+            let inherited = of_class.zip(base.getattr_opt(name)?).is_some_and(|(own, base)| own.is(&base));
+            Ok(method(name)?.filter(|_| !inherited))
         };
         let methods = Methods {
             name,
@@ -116,10 +119,10 @@ impl Scripted {
             arrived: needed("arrived")?,
             choose: needed("choose")?,
             served: needed("served")?,
-            progressed: optional("progressed"),
-            corrected: optional("corrected"),
-            reweighed: optional("reweighed"),
-            removed: optional("removed"),
+            progressed: optional("progressed")?,
+            corrected: optional("corrected")?,
+            reweighed: optional("reweighed")?,
+            removed: optional("removed")?,
         };
         Ok(Self { methods: Arc::new(methods), raised: Arc::default(), live: Vec::new() })
     }
@@ -138,12 +141,11 @@ impl Scripted {
         answer: &Bound<'_, PyAny>,
         now: Time,
         queues: &Queues<M, P, (), ()>,
-    ) -> Result<Choice, Wrong> {
+    ) -> PyResult<Choice> {
         let nonsense = |why: String| {
             let place = format!("{}.choose at {now}", self.methods.name);
-            let found = shown(answer);
-            let message = format!("{place} returned {found}: {why}");
-            Wrong::new("DisciplineError", message).at(&place).about(&found)
+            let message = |found: &str| format!("{place} returned {found}: {why}");
+            wrong(answer, |found| Wrong::new("DisciplineError", message(found)).at(&place))
         };
         if let Ok(at) = answer.cast::<At>() {
             let time = at.get().time;
@@ -164,13 +166,15 @@ impl Scripted {
         if answer.is_instance_of::<PyBool>() {
             return Err(nonsense(format!("{}, dovetail.At or dovetail.AwaitProgress", expected())));
         }
-        match answer.call_method0("__index__").ok().map(|number| number.extract::<u32>()) {
-            None => Err(nonsense(format!("{}, dovetail.At or dovetail.AwaitProgress", expected()))),
-            Some(Ok(flow)) if waits(flow) => Ok(Choice::Flow(flow)),
-            Some(Ok(flow)) if self.live.get(flow as usize) == Some(&true) => {
+        if !answer.hasattr("__index__")? {
+            return Err(nonsense(format!("{}, dovetail.At or dovetail.AwaitProgress", expected())));
+        }
+        match if_converted(answer.py(), answer.extract::<u32>())? {
+            Some(flow) if waits(flow) => Ok(Choice::Flow(flow)),
+            Some(flow) if self.live.get(flow as usize) == Some(&true) => {
                 Err(nonsense(format!("no packet of that flow waits; {}", expected())))
             }
-            Some(_) => Err(nonsense(format!("there is no such flow; {}", expected()))),
+            _ => Err(nonsense(format!("there is no such flow; {}", expected()))),
         }
     }
 }
@@ -202,7 +206,7 @@ impl<const M: usize> Discipline<M> for Scripted {
     fn choose<P>(&mut self, now: Time, queues: &mut Queues<M, P, (), ()>) -> Choice {
         let choice = self.ask(|py, methods| {
             let answer = methods.choose.bind(py).call1((now.as_nanos(),))?;
-            Ok(self.understood(&answer, now, queues)?)
+            self.understood(&answer, now, queues)
         });
         choice.unwrap_or(Choice::AwaitProgress)
     }

@@ -18,12 +18,12 @@ use dovetail_sched::Spec;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use crate::background::{Watch, in_background, threads};
+use crate::background::{Watch, in_background, reading, threads};
 use crate::discipline::Scripted;
 use crate::error::{Wrong, guarded};
 use crate::nested::calling;
 use crate::table::{Table, Wanted};
-use crate::values::{given, shown, text, toml_table, toml_value, whole};
+use crate::values::{given, if_converted, path, text, toml_table, toml_value, unlike, whole, wrong};
 
 /// What is to run: `Text` has the name that messages call it.
 pub enum Given {
@@ -35,7 +35,7 @@ pub enum Given {
 
 impl Given {
     /// A path; a text if it has several lines; or a dict. `what` is the argument.
-    pub fn new(scenario: &Bound<'_, PyAny>, what: &str) -> Result<Self, Wrong> {
+    pub fn new(scenario: &Bound<'_, PyAny>, what: &str) -> PyResult<Self> {
         if let Ok(dict) = scenario.cast::<PyDict>() {
             let table = toml_table(dict, "")?;
             let text = toml::to_string(&table).map_err(|error| Wrong::new("InputError", error))?;
@@ -43,16 +43,14 @@ impl Given {
         }
         if let Ok(text) = scenario.cast::<PyString>() {
             let text = text.to_string();
-            return Ok(if text.contains('\n') { Self::Text("<text>", text) } else { Self::File(text) });
-        }
-        let path: Option<PathBuf> = scenario.extract().ok();
-        match path.and_then(|path| path.into_os_string().into_string().ok()) {
-            Some(path) => Ok(Self::File(path)),
-            None => {
-                let found = shown(scenario);
-                let expected = "expected a path, a text of TOML with several lines, or a dict";
-                Err(Wrong::argument(format!("{what}: {found}: {expected}")).about(&found))
+            if text.contains('\n') {
+                return Ok(Self::Text("<text>", text));
             }
+        }
+        let path: Option<PathBuf> = if_converted(scenario.py(), scenario.extract())?;
+        match path.and_then(|path| path.into_os_string().into_string().ok()).filter(|path| !path.is_empty()) {
+            Some(path) => Ok(Self::File(path)),
+            None => Err(unlike(scenario, what, "a path, a text of TOML with several lines, or a dict")),
         }
     }
 
@@ -70,11 +68,13 @@ impl Given {
 }
 
 /// Keys and values as `--set` takes them.
-fn overrides(given: &Bound<'_, PyDict>) -> Result<Vec<String>, Wrong> {
+fn overrides(given: &Bound<'_, PyDict>) -> PyResult<Vec<String>> {
     let one = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-        let key = key.extract::<String>().map_err(|_| Wrong::argument(format!("{}: no name of a key", shown(&key))))?;
+        let Ok(key) = key.extract::<String>() else {
+            return Err(wrong(&key, |found| Wrong::argument(format!("{found}: no name of a key"))));
+        };
         if key.trim().is_empty() || key.contains('=') {
-            return Err(Wrong::argument(format!("{key:?}: expected a key such as seed or resource.link.rate")));
+            return Err(Wrong::argument(format!("{key:?}: expected a key such as seed or resource.link.rate")).into());
         }
         Ok(format!("{key}={}", toml_value(&value, &key)?))
     };
@@ -159,7 +159,7 @@ pub fn run(
     let packets = whole(packets, "packets", "packets", 0..=1 << 40)? as usize;
     let schedulers = schedulers.map(compared).transpose()?;
     // Read first, by itself: what follows depends on what it is.
-    let opened = in_background(py, None, |_| given.open(&overrides, profile.as_deref()))?;
+    let opened = reading(py, move || given.open(&overrides, profile.as_deref()))?;
     match opened {
         Opened::Pipeline(scenario) => {
             let own = |scenario: &Scenario| scenario.schedulers().into_iter().map(Compared::Named).collect();
@@ -300,10 +300,11 @@ pub fn advise(
     let protect = protect.map(|(group, time)| Ok::<_, PyErr>((text(&group, "protect")?, text(&time, "p99")?)));
     let goals = goals(&target, protect.transpose()?)?;
     let (profile, threads) = (if_text(profile, "profile")?, thread_count(threads, "threads")?);
+    let opened = reading(py, move || given.open(&overrides, profile.as_deref()))?;
     in_background(py, progress, |watch: &Watch<'_>| {
         let progress = |packets| watch.done(packets);
         let written = |error: serde_json::Error| Wrong::new("RunError", error);
-        match given.open(&overrides, profile.as_deref())? {
+        match opened {
             Opened::Pipeline(scenario) => {
                 watch.total(scenario.expected_packets() * advice::most_runs() as f64);
                 let settings = Settings { threads, cancel: watch.cancel, progress: &progress, packet_log: 0 };
@@ -343,7 +344,7 @@ pub fn reproduce(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Vec<(String, String)>)> {
     let ids: Vec<String> = given(ids, "ids", "texts")?;
-    let capture: Option<PathBuf> = capture.map(|capture| given(capture, "capture", "a path")).transpose()?;
+    let capture = capture.map(|capture| path(capture, "capture")).transpose()?;
     let load: Option<f64> = load.map(|load| given(load, "load", "a number above 0")).transpose()?;
     if let Some(load) = load.filter(|load| !(load.is_finite() && *load > 0.0)) {
         return Err(Wrong::argument(format!("load: {load}: expected a number above 0"))

@@ -18,7 +18,7 @@ use crate::nested::calling;
 use crate::payloads::Payloads;
 use crate::pipeline::{Answer, Config, Handed, Origin, Payload, Pipeline};
 use crate::turn::Turn;
-use crate::values::{if_converted, limit, part, shown, span, spans, text, time, weight, whole};
+use crate::values::{if_converted, limit, part, span, spans, text, time, unlike, weight, whole};
 
 /// The most resources a pipeline can have.
 const MOST_RESOURCES: u64 = 4;
@@ -144,14 +144,10 @@ impl Scheduler {
         limit: Limit,
     ) -> PyResult<Config> {
         let each = |all: &Bound<'_, PyAny>| {
-            let wrong = || {
-                let found = shown(all);
-                let expected = format!("expected {} weights, one for each resource", self.resources);
-                Wrong::argument(format!("weights: {found}: {expected}")).about(&found)
-            };
+            let wrong = || unlike(all, "weights", &format!("{} weights, one for each resource", self.resources));
             let list: Vec<Bound<'_, PyAny>> = if_converted(all.py(), all.extract())?.ok_or_else(wrong)?;
             let read: Vec<Weight> = list.iter().map(|one| weight(one, "weights")).collect::<PyResult<_>>()?;
-            if read.len() == self.resources { Ok(read) } else { Err(PyErr::from(wrong())) }
+            if read.len() == self.resources { Ok(read) } else { Err(wrong()) }
         };
         let weight = all.map_or(Ok(Weight::ONE), |all| weight(all, "weight"))?;
         let alpha = alpha.map(|alpha| part(alpha, "alpha")).transpose()?;
@@ -394,9 +390,7 @@ impl Scheduler {
                 return Err(Wrong::argument("used: only \"finished\" has a time").into());
             }
             _ => {
-                let found = shown(event);
-                let message = format!("event: {found}: expected \"started\", \"finished\" or \"abandoned\"");
-                return Err(Wrong::argument(message).about(&found).into());
+                return Err(unlike(event, "event", "\"started\", \"finished\" or \"abandoned\""));
             }
         };
         if served.owner != self.number {

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use dovetail_experiment::scenario::beside;
 use dovetail_experiment::sweep;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::background::{Watch, in_background};
+use crate::background::{Watch, in_background, reading};
 use crate::error::{Wrong, guarded};
 use crate::run::{Given, thread_count};
 use crate::table::{Table, Wanted};
-use crate::values::given;
+use crate::values::path;
 
 /// The plan of a sweep that was read.
 #[pyclass(frozen, module = "dovetail._native")]
@@ -38,10 +39,10 @@ impl Plan {
     fn new(py: Python<'_>, plan: &Bound<'_, PyAny>, text: Option<String>, folder: Option<PathBuf>) -> PyResult<Self> {
         if let (Some(text), Some(folder)) = (text, folder) {
             let name: String = plan.extract()?;
-            return in_background(py, None, |_| Self::read(name, text, folder));
+            return reading(py, || Self::read(name, text, folder));
         }
         let given = Given::new(plan, "plan")?;
-        in_background(py, None, |_| match given {
+        reading(py, || match given {
             Given::Text(name, text) => {
                 let folder = std::env::current_dir().map_err(|error| Wrong::new("RunError", error))?;
                 Self::read(name.to_string(), text, folder)
@@ -49,8 +50,9 @@ impl Plan {
             Given::File(path) => {
                 let path = PathBuf::from(path);
                 let text = sweep::Plan::text(&path)?;
-                let whole = std::path::absolute(&path).map_err(|error| Wrong::new("RunError", error))?;
-                let folder = whole.parent().map(PathBuf::from).unwrap_or_default();
+                // As seen from everywhere: workers of a cluster may have other current folders.
+                let here = std::env::current_dir().map_err(|error| Wrong::new("RunError", error))?;
+                let folder = here.join(beside(&path));
                 Self::read(path.display().to_string(), text, folder)
             }
         })
@@ -96,11 +98,13 @@ impl Sweep {
 impl Sweep {
     #[new]
     fn new(py: Python<'_>, plan: &Plan, out: &Bound<'_, PyAny>, jobs: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let out: PathBuf = given(out, "out", "a path")?;
+        let out = path(out, "out")?;
         let jobs = thread_count(jobs, "jobs")?;
+        let Plan { name, text, folder, .. } = plan;
+        let (name, text, folder) = (name.clone(), text.clone(), folder.clone());
+        let own = reading(py, move || Ok(sweep::Plan::parse(&name, &text, &folder)?))?;
         in_background(py, None, |watch: &Watch<'_>| {
             let settings = sweep::Settings { jobs, cancel: watch.cancel, progress: &|_| () };
-            let own = sweep::Plan::parse(&plan.name, &plan.text, &plan.folder)?;
             let sweep = sweep::Sweep::open(own, &out, &settings)?;
             Ok(Self { rows: sweep.rows(), sweep: Mutex::new(Some(sweep)) })
         })

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
 use crate::error::Wrong;
-use crate::values::shown;
+use crate::values::wrong;
 
 /// A table that polars, pandas, pyarrow and others read without a copy, through the Arrow PyCapsule interface.
 #[pyclass(frozen, module = "dovetail")]
@@ -57,8 +57,8 @@ impl Table {
     fn __getitem__<'py>(&self, py: Python<'py>, name: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let known = self.columns();
         let Some(index) = name.extract::<String>().ok().and_then(|name| self.schema.index_of(&name).ok()) else {
-            let message = format!("there is no column {}; there are {}", shown(name), known.join(", "));
-            return Err(Wrong::argument(message).about(&shown(name)).into());
+            let message = |found: &str| format!("there is no column {found}; there are {}", known.join(", "));
+            return Err(wrong(name, |found| Wrong::argument(message(found))));
         };
         let list = PyList::empty(py);
         for batch in &self.batches {

@@ -1,6 +1,7 @@
 //! Python's values, checked, as what they stand for.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use dovetail_sched::{Limit, TimeLimit};
 use dovetail_units::{Bytes, Duration, Part, Time, Weight};
@@ -11,13 +12,18 @@ use toml::{Table, Value};
 
 use crate::error::Wrong;
 
-/// What a message shows of a value.
-pub fn shown(value: &Bound<'_, PyAny>) -> String {
-    let text = value.repr().map_or_else(|_| "?".to_string(), |repr| repr.to_string());
-    match text.char_indices().nth(60) {
+/// What a message shows of a value; or what its own `__repr__` raises.
+pub fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let text = value.repr()?.to_string();
+    Ok(match text.char_indices().nth(60) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text,
-    }
+    })
+}
+
+/// What is wrong with a value, of which the message shows what is found; or what showing it raises.
+pub fn wrong(value: &Bound<'_, PyAny>, message: impl FnOnce(&str) -> Wrong) -> PyErr {
+    shown(value).map_or_else(|raised| raised, |found| message(&found).about(&found).into())
 }
 
 /// A whole number in this range, of what is called `name` and counts in `unit`, which is empty if it counts nothing.
@@ -28,12 +34,8 @@ pub fn whole(value: &Bound<'_, PyAny>, name: &str, unit: &str, range: RangeInclu
         false => if_converted(value.py(), value.extract::<u64>())?,
     };
     number.filter(|number| range.contains(number)).ok_or_else(|| {
-        let found = shown(value);
         let of = if unit.is_empty() { String::new() } else { format!(" of {unit}") };
-        let (least, most) = (range.start(), range.end());
-        Wrong::argument(format!("{name}: {found}: expected a whole number{of} from {least} to {most}"))
-            .about(&found)
-            .into()
+        unlike(value, name, &format!("a whole number{of} from {} to {}", range.start(), range.end()))
     })
 }
 
@@ -49,11 +51,7 @@ pub fn span(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Duration> {
 
 /// Processing times, one for each of so many resources.
 pub fn spans(value: &Bound<'_, PyAny>, name: &str, resources: usize) -> PyResult<Vec<Duration>> {
-    let wrong = || -> PyErr {
-        let found = shown(value);
-        let expected = format!("expected {resources} whole numbers of nanoseconds, one for each resource");
-        Wrong::argument(format!("{name}: {found}: {expected}")).about(&found).into()
-    };
+    let wrong = || unlike(value, name, &format!("{resources} whole numbers of nanoseconds, one for each resource"));
     // Not all of one that has no end.
     let times = value.try_iter().and_then(|times| times.take(resources + 1).collect());
     let times: Vec<Bound<'_, PyAny>> = if_converted(value.py(), times)?.ok_or_else(wrong)?;
@@ -83,7 +81,13 @@ pub fn given<'a, 'py, T: FromPyObject<'a, 'py, Error = PyErr>>(
     name: &str,
     expected: &str,
 ) -> PyResult<T> {
-    Ok(if_converted(value.py(), value.extract())?.ok_or_else(|| unlike(value, name, expected))?)
+    if_converted(value.py(), value.extract())?.ok_or_else(|| unlike(value, name, expected))
+}
+
+/// A path, which is not empty.
+pub fn path(value: &Bound<'_, PyAny>, name: &str) -> PyResult<PathBuf> {
+    let path: PathBuf = given(value, name, "a path")?;
+    if path.as_os_str().is_empty() { Err(unlike(value, name, "a path")) } else { Ok(path) }
 }
 
 /// A text, which can be written as UTF-8.
@@ -95,14 +99,14 @@ pub fn text(value: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
 pub fn weight(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Weight> {
     let number = number(value)?.filter(|number| (0.001..=1e6).contains(number));
     let milli = number.map(|number| (number * 1000.0).round() as u32);
-    Ok(milli.and_then(Weight::from_milli).ok_or_else(|| unlike(value, name, "a number from 0.001 to 1000000"))?)
+    milli.and_then(Weight::from_milli).ok_or_else(|| unlike(value, name, "a number from 0.001 to 1000000"))
 }
 
 /// A part of a whole.
 pub fn part(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Part> {
     let number = number(value)?.filter(|number| (0.0..=1.0).contains(number));
     let milli = number.map(|number| (number * 1000.0).round() as u16);
-    Ok(milli.and_then(Part::from_milli).ok_or_else(|| unlike(value, name, "a number from 0 to 1"))?)
+    milli.and_then(Part::from_milli).ok_or_else(|| unlike(value, name, "a number from 0 to 1"))
 }
 
 /// A number, which Python's truth values are no more than its texts.
@@ -110,9 +114,9 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     if value.is_instance_of::<PyBool>() { Ok(None) } else { if_converted(value.py(), value.extract()) }
 }
 
-fn unlike(value: &Bound<'_, PyAny>, name: &str, expected: &str) -> Wrong {
-    let found = shown(value);
-    Wrong::argument(format!("{name}: {found}: expected {expected}")).about(&found)
+/// That the argument of this name is not what is expected.
+pub fn unlike(value: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyErr {
+    wrong(value, |found| Wrong::argument(format!("{name}: {found}: expected {expected}")))
 }
 
 /// The limit of a queue: of packets, bytes, and processing time as (resource, upper, lower).
@@ -131,9 +135,7 @@ pub fn limit(
 fn time_limit(value: &Bound<'_, PyAny>, resources: usize) -> PyResult<TimeLimit> {
     let parts: Option<Vec<Bound<'_, PyAny>>> = if_converted(value.py(), value.extract())?;
     let Some([resource, upper, lower]) = parts.as_deref() else {
-        let found = shown(value);
-        let expected = "expected (resource, upper, lower), the two in nanoseconds";
-        return Err(Wrong::argument(format!("time: {found}: {expected}")).about(&found).into());
+        return Err(unlike(value, "time", "(resource, upper, lower), the two in nanoseconds"));
     };
     let resource = whole(resource, "time[0]", "", 0..=resources as u64 - 1)? as usize;
     Ok(TimeLimit { resource, upper: span(upper, "time[1]")?, lower: span(lower, "time[2]")? })
@@ -143,11 +145,9 @@ fn time_limit(value: &Bound<'_, PyAny>, resources: usize) -> PyResult<TimeLimit>
 const DEEPEST: usize = 64;
 
 /// A value as TOML has it; `path` is where it stands.
-pub fn toml_value(value: &Bound<'_, PyAny>, path: &str) -> Result<Value, Wrong> {
-    let wrong = |why: &str| {
-        let found = shown(value);
-        Wrong::new("InputError", format!("{path}: {found}: {why}")).about(&found)
-    };
+pub fn toml_value(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
+    let py = value.py();
+    let wrong = |why: &str| wrong(value, |found| Wrong::new("InputError", format!("{path}: {found}: {why}")));
     if let Ok(truth) = value.cast::<PyBool>() {
         return Ok(Value::Boolean(truth.is_true()));
     }
@@ -155,7 +155,7 @@ pub fn toml_value(value: &Bound<'_, PyAny>, path: &str) -> Result<Value, Wrong> 
         return Ok(Value::String(text.to_string()));
     }
     if value.is_instance_of::<PyFloat>() {
-        return value.extract().map(Value::Float).map_err(|_| wrong("it is not a number"));
+        return if_converted(py, value.extract())?.map(Value::Float).ok_or_else(|| wrong("it is not a number"));
     }
     // Of one that contains itself there is no end.
     if path.split('.').count() > DEEPEST {
@@ -165,35 +165,32 @@ pub fn toml_value(value: &Bound<'_, PyAny>, path: &str) -> Result<Value, Wrong> 
         return toml_table(table, path).map(Value::Table);
     }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        let members = value.try_iter().map_err(|_| wrong("it is not a list"))?.enumerate();
-        let one = |(k, member): (usize, PyResult<Bound<'_, PyAny>>)| {
-            toml_value(&member.map_err(|_| wrong("it is not a list"))?, &format!("{path}.{k}"))
-        };
-        return members.map(one).collect::<Result<_, _>>().map(Value::Array);
+        let one = |(k, member): (usize, PyResult<Bound<'_, PyAny>>)| toml_value(&member?, &format!("{path}.{k}"));
+        return value.try_iter()?.enumerate().map(one).collect::<PyResult<_>>().map(Value::Array);
     }
-    if value.is_instance_of::<PyInt>() || value.hasattr("__index__").unwrap_or(false) {
-        let number = value.call_method0("__index__").ok().and_then(|number| number.extract::<i64>().ok());
+    if value.is_instance_of::<PyInt>() || value.hasattr("__index__")? {
+        let number: Option<i64> = if_converted(py, value.call_method0("__index__").and_then(|n| n.extract()))?;
         return number.map(Value::Integer).ok_or_else(|| wrong("a whole number beyond 64 bits"));
     }
-    if let Ok(number) = value.extract::<f64>() {
+    if let Some(number) = if_converted(py, value.extract::<f64>())? {
         return Ok(Value::Float(number));
     }
-    if value.hasattr("__fspath__").unwrap_or(false) {
-        let path = value.call_method0("__fspath__").and_then(|path| path.extract::<String>());
-        return path.map(Value::String).map_err(|_| wrong("its name is not a text"));
+    if value.hasattr("__fspath__")? {
+        let path: Option<String> = if_converted(py, value.call_method0("__fspath__").and_then(|path| path.extract()))?;
+        return path.map(Value::String).ok_or_else(|| wrong("its name is not a text"));
     }
     Err(wrong("expected a text, a number, True or False, a list or a dict"))
 }
 
 /// A dict as a table.
-pub fn toml_table(dict: &Bound<'_, PyDict>, path: &str) -> Result<Table, Wrong> {
+pub fn toml_table(dict: &Bound<'_, PyDict>, path: &str) -> PyResult<Table> {
     let mut table = Table::new();
     // Of a copy: what is asked of a value may change the dict.
-    for (key, value) in dict.copy().map_err(|_| Wrong::new("InputError", format!("{path}: it is not a dict")))? {
-        let Ok(name) = key.extract::<String>() else {
-            let found = shown(&key);
+    for (key, value) in dict.copy()? {
+        let Some(name) = if_converted(dict.py(), key.extract::<String>())? else {
             let place = if path.is_empty() { "the scenario" } else { path };
-            return Err(Wrong::new("InputError", format!("{place}: the key {found}: expected a text")).about(&found));
+            let message = |found: &str| format!("{place}: the key {found}: expected a text");
+            return Err(wrong(&key, |found| Wrong::new("InputError", message(found))));
         };
         let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
         let value = toml_value(&value, &place)?;

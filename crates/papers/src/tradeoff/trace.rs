@@ -94,9 +94,11 @@ impl Traffic {
 
     fn replay(bench: &Bench<'_>, capture: &Path, overrides: &[&str]) -> Result<Self, ReproduceError> {
         let path = capture.to_string_lossy();
-        if path == "-" {
-            let message = "the reproduction reads its capture more than once: expected a file, not standard input";
-            return Err(ScenarioError::new("-", message).into());
+        let is_pipe = capture.metadata().is_ok_and(|about| !about.is_file() && !about.is_dir());
+        if path == "-" || is_pipe {
+            let message = "the reproduction reads its capture more than once: expected a file, not standard input or \
+                           another pipe";
+            return Err(ScenarioError::new(&path, message).into());
         }
         let file = format!("trace.file={}", toml::Value::String(path.into()));
         let load = bench.settings.load.map(|load| format!("trace.load={load:?}"));
