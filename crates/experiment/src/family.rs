@@ -31,7 +31,8 @@ pub fn document(name: Option<&str>) -> Result<Document, ScenarioError> {
 /// There is none.
 pub fn find(name: &str) -> Result<Vec<&'static Entry>, ScenarioError> {
     if let Some((name, _)) = name.split_once(':') {
-        return Err(ScenarioError::new("", format!("a name without parameters is wanted here, such as {name:?}")));
+        let plain = if name.is_empty() { "drr" } else { name };
+        return Err(ScenarioError::new("", format!("a name without parameters is wanted here, such as {plain:?}")));
     }
     let found = match manages(name) {
         // Neither pipelines nor networks take it.

@@ -67,6 +67,9 @@ fn schedulers() {
     refused(&["schedulers", "drr+drfq"], &["drfq decides for all resources of a pipeline"]);
     refused(&["schedulers", "drr+drfq", "--json"], &["drfq decides for all resources of a pipeline"]);
     refused(&["schedulers", "drr:resource=0"], &["a name without parameters is wanted", "\"drr\""]);
+    refused(&["schedulers", ""], &["error: there is no scheduler \"\"; there are fifo, ", ", red, drq"]);
+    refused(&["schedulers", " "], &["error: there is no scheduler \" \"; there are fifo, "]);
+    refused(&["schedulers", ":"], &["error: a name without parameters is wanted here, such as \"drr\""]);
     refused(&["schedulers", "unheard-of"], &["\"unheard-of\"", "there are fifo, ", ", red, drq"]);
     refused(&["schedulers", "rde"], &["no scheduler \"rde\"", "did you mean \"red\"?"]);
     refused(&["schedulers", "drr+rde"], &["no scheduler \"rde\"", "did you mean \"red\"?"]);

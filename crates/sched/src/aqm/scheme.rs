@@ -103,6 +103,7 @@ pub fn parts(name: &str) -> Result<Vec<&'static str>, SpecError> {
 /// As [`parts`]; `alone` is what a single name that does not exist may have been meant for.
 fn split(name: &str, alone: Vec<&'static str>) -> Result<Vec<&'static str>, SpecError> {
     split_names(name, &all()).map_err(|rest| match rest.split('+').next().map(str::trim) {
+        _ if name.trim().is_empty() => SpecError::unknown_name(name, alone),
         Some("") | None => SpecError::missing_part(name, name.len() - rest.len()),
         Some(part) if part == name => SpecError::unknown_name(part, alone),
         Some(part) => SpecError::unknown_name(part, names()),
