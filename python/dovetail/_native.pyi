@@ -164,9 +164,9 @@ class Scheduler:
         """Set up a flow.
 
         Its `weight` is 1 if left out, kept to a thousandth; `weights` are those on the resources one by one, where
-        they differ. `alpha` is the part of its fair share that tradeoff guarantees it, 0 to 1, if not that of all.
-        `class_number` is the class that tradeoff's `protect` names, as in "tradeoff:protect=0 5 ms". At
-        most `packets` and `bytes` wait in its queue; `time` is (resource, upper, lower): processing time above `upper`
+        they differ. `alpha` is the part of its fair share that tradeoff guarantees it, 0 or 0.001 to 1, if not that of
+        all. `class_number` is the class that tradeoff's `protect` names, as in "tradeoff:protect=0 5 ms". At most
+        `packets` and `bytes` wait in its queue; `time` is (resource, upper, lower): processing time above `upper`
         closes the queue until it is below `lower`.
         """
     def set_flow(

@@ -76,8 +76,11 @@ class Operations(unittest.TestCase):
         self.assertEqual(served(1), [200, 200, 200])
         # The CPU has room for 21 rounds of (10, 1, 10): the third flow has half a round of it, and the first 16 of 11.
         self.assertEqual(served(0.5), [256, 256, 88])
-        with self.assertRaisesRegex(dovetail.ArgumentError, "alpha: 2: expected a number from 0 to 1"):
+        with self.assertRaisesRegex(dovetail.ArgumentError, "alpha: 2: expected 0 or a number from 0.001 to 1"):
             served(2)
+        # It would be rounded to no guarantee.
+        with self.assertRaisesRegex(dovetail.ArgumentError, "alpha: 0.0004: expected 0 or a number from 0.001 to 1"):
+            served(0.0004)
 
     def test_bypass(self):
         scheduler = dovetail.Scheduler("drfq")

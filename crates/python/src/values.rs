@@ -102,11 +102,11 @@ pub fn weight(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Weight> {
     milli.and_then(Weight::from_milli).ok_or_else(|| unlike(value, name, "a number from 0.001 to 1000000"))
 }
 
-/// A part of a whole.
+/// A part of a whole, to the nearest thousandth; a smaller part is not 0.
 pub fn part(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Part> {
-    let number = number(value)?.filter(|number| (0.0..=1.0).contains(number));
+    let number = number(value)?.filter(|number| *number == 0.0 || (0.001..=1.0).contains(number));
     let milli = number.map(|number| (number * 1000.0).round() as u16);
-    milli.and_then(Part::from_milli).ok_or_else(|| unlike(value, name, "a number from 0 to 1"))
+    milli.and_then(Part::from_milli).ok_or_else(|| unlike(value, name, "0 or a number from 0.001 to 1"))
 }
 
 /// A number, which Python's truth values are no more than its texts.

@@ -142,12 +142,14 @@ fn check_no_wait(file: &File) -> Result<(), (std::ops::Range<usize>, String)> {
 
 type Wrong = (Option<std::ops::Range<usize>>, String);
 
-/// Which part of its fair share a flow is guaranteed, to the nearest thousandth.
+/// Which part of its fair share a flow is guaranteed, to the nearest thousandth. A smaller part is not 0, which is
+/// none.
 pub fn alpha(written: &toml::Spanned<f64>) -> Result<Part, Wrong> {
     let value = *written.get_ref();
-    let milli = (0.0..=1.0).contains(&value).then(|| (value * 1000.0).round() as u16);
+    let is_told_apart = value == 0.0 || (0.001..=1.0).contains(&value);
+    let milli = is_told_apart.then(|| (value * 1000.0).round() as u16);
     milli.and_then(Part::from_milli).ok_or_else(|| {
-        let expected = "a number from 0 (no guarantee) to 1 (all of the fair share)";
+        let expected = "0 (no guarantee) or a number from 0.001 to 1 (all of the fair share)";
         (Some(written.span()), format!("alpha = {}: expected {expected}", number(value)))
     })
 }

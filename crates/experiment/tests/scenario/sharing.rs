@@ -52,8 +52,12 @@ fn an_alpha_of_a_class_or_of_flows_reaches_the_scheduler() {
         flow.alpha.map(|alpha| alpha.as_f64())
     };
     assert_eq!((class(""), class("alpha = 0.25")), (Some(0.7), Some(0.25)));
-    let wrong = refusal(&contest(["alpha = 1.5", ""], ""));
-    assert!(wrong.contains("s.toml:") && wrong.contains("alpha = 1.5: expected a number from 0"), "{wrong}");
+    // What would be rounded to no guarantee is none of less than a thousandth.
+    for alpha in ["1.5", "-0.1", "NaN", "0.0004", "1e-300"] {
+        let wrong = refusal(&contest([&format!("alpha = {}", alpha.to_lowercase()), ""], ""));
+        let words = format!("alpha = {alpha}: expected 0 (no guarantee) or a number from 0.001 to 1");
+        assert!(wrong.contains("s.toml:") && wrong.contains(&words), "{wrong}");
+    }
 }
 
 /// Under strict fairness the link is full, and the CPU works 91.4 % of the time.
