@@ -60,6 +60,7 @@ class Arguments(unittest.TestCase):
                     pass
 
     def test_what_is_said(self):
+        plan = {"scenario": SMALL, "grid": {"scheduler": ["fifo"]}}
         cases = {
             lambda: model.jain("abc"): "^shares: 'abc': expected a list of numbers$",
             lambda: model.tradeoff([[1]], 10**400): r"^alpha: 1000+\.\.\.: expected a number$",
@@ -71,7 +72,7 @@ class Arguments(unittest.TestCase):
             lambda: dovetail.run(""): "^scenario: '': expected a path, a text of TOML with several lines, or a dict$",
             lambda: dovetail.advise(""): "^scenario: '': expected a path, ",
             lambda: dovetail.sweep("", "out"): "^plan: '': expected a path, ",
-            lambda: dovetail.sweep({"scenario": SMALL, "grid": {"scheduler": ["fifo"]}}, ""): "^out: '': expected a path$",
+            lambda: dovetail.sweep(plan, ""): "^out: '': expected a path$",
             lambda: dovetail.reproduce("fig4", capture=""): "^capture: '': expected a path$",
             lambda: dovetail.reproduce("fig4", load="1"): "^load: '1': expected a number above 0$",
             lambda: dovetail.advise(SMALL, today=7): "^today: 7: expected a text$",
@@ -174,7 +175,8 @@ class Arguments(unittest.TestCase):
             "a choice that is none": lambda error: chosen(Shown(error)),
             "a column": lambda error: dovetail.run(SMALL, schedulers="fifo").flows[Shown(error)],
         }
-        for (name, call), error in itertools.product(calls.items(), (KeyboardInterrupt, MemoryError, ZeroDivisionError)):
+        errors = (KeyboardInterrupt, MemoryError, ZeroDivisionError)
+        for (name, call), error in itertools.product(calls.items(), errors):
             with self.subTest(value=name, error=error), self.assertRaises(error):
                 call(error)
 

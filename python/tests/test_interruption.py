@@ -68,9 +68,9 @@ class Interruption(unittest.TestCase):
         ):
             with self.subTest(call=call), tempfile.TemporaryDirectory() as folder:
                 os.mkfifo(f"{folder}/pipe.pcap")
-                text = PIPE.format(folder=folder, call=call)
+                program = textwrap.dedent(PIPE.format(folder=folder, call=call))
                 child = subprocess.run(
-                    [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=60, check=False
+                    [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
                 )
                 self.assertEqual((child.stdout, child.stderr, child.returncode), ("interrupted\n", "", 0))
 

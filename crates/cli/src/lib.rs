@@ -42,7 +42,10 @@ pub fn run(additions: &[Addition]) -> ExitCode {
     if let Err(why) = register(additions) {
         return Failure::input(why).report();
     }
-    let cli = Cli::try_parse().unwrap_or_else(|error| meant::with_tip(legible(error)).exit());
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return told(&meant::with_tip(legible(error))),
+    };
     let done = match cli.command {
         #[cfg(feature = "studies")]
         Command::Study(study) => studies::study(study),
@@ -59,6 +62,14 @@ pub fn run(additions: &[Addition]) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// Tell what is wrong with arguments, or the help that was asked for.
+fn told(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        error.exit();
+    }
+    terminal::print(&error.render().to_string()).map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
 }
 
 /// The same error about arguments in which nothing is left that a terminal obeys.

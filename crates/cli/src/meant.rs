@@ -11,7 +11,9 @@ use crate::args::Cli;
 /// The error with a tip: a file where a command belongs is to be run or looked at, a scheduler's parameter belongs to
 /// the scheduler, and a command with a slip has a nearest one.
 pub fn with_tip(mut error: clap::Error) -> clap::Error {
-    let typed: Vec<String> = std::env::args().skip(1).collect();
+    // Also what is no UTF-8, which the error is about.
+    let typed = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned());
+    let typed: Vec<String> = typed.collect();
     let word = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => Some(word.clone()),
         _ => None,

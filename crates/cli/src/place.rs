@@ -1,5 +1,6 @@
 //! Where a capture goes that the program writes.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use dovetail_experiment::output::Output;
@@ -27,6 +28,11 @@ impl<'a> Place<'a> {
         let name = name.ok_or_else(|| wrong("it names no file".into()))?;
         let name = name.to_str().ok_or_else(|| wrong("its name is not UTF-8".into()))?.to_string();
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if let Err(error) = path.symlink_metadata()
+            && error.kind() == ErrorKind::InvalidFilename
+        {
+            return Err(wrong(error.to_string()));
+        }
         if !folder.is_dir() {
             return Err(wrong(format!("there is no folder {}", folder.display())));
         }

@@ -1,7 +1,7 @@
 //! `dovetail trace`.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -116,8 +116,8 @@ fn synth(args: Synth) -> Result<(), Failure> {
     let Synth { seed, packets, flows, heaviest, large, .. } = args;
     let mixture = Mixture { seed, packets, flows, pace, heaviest_percent: heaviest, large_percent: large };
     if args.file == Path::new("-") {
-        let out = BufWriter::new(io::stdout().lock());
-        return Ok(mixture.generate().map_err(Failure::input)?.write_pcap(out)?.flush()?);
+        let synthetic = mixture.generate().map_err(Failure::input)?;
+        return terminal::print_parts(|out| synthetic.write_pcap(out).map(drop));
     }
     // It may be a capture that nobody can take again.
     if args.file.symlink_metadata().is_ok_and(|there| there.is_file()) && !args.force {

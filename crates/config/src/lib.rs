@@ -10,6 +10,8 @@ mod place;
 pub mod rules;
 mod text;
 
+use std::io::{self, Read as _};
+
 use serde::de::DeserializeOwned;
 
 pub use by_resource::ByResource;
@@ -29,6 +31,22 @@ pub struct Read<T> {
     pub text: String,
     /// What stands in it.
     pub file: T,
+}
+
+/// The most bytes of a text that somebody wrote: what goes on without end is none.
+const LONGEST: u64 = 64 << 20;
+
+/// The bytes of a text.
+///
+/// # Errors
+/// It cannot be read, or is longer than 64 MiB.
+pub fn bytes(stream: impl io::Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    stream.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > LONGEST {
+        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than 64 MiB")),
+        false => Ok(bytes),
+    }
 }
 
 /// The text of the file of this name that has these bytes.

@@ -180,3 +180,32 @@ fn an_empty_name_of_a_file_is_refused_as_that() {
     }
     folder.dovetail(&["live", ""]).fails(2, &["a value is required for '<CONFIG>' but none was supplied"]);
 }
+
+#[test]
+fn bytes_that_are_no_text() {
+    let folder = Folder::with_scenario();
+    for command in ["run '", "advise '", "schedulers '", "run s.toml -s '", "run s.toml --set '", "calibrate '"] {
+        let words = ["invalid UTF-8 was detected in one or more arguments"];
+        folder.shell(&format!("$dovetail {command}'$(printf '\\377')")).fails(2, &words);
+    }
+}
+
+#[test]
+fn a_text_without_end_is_refused() {
+    let folder = Folder::with_scenario();
+    folder.dovetail(&["trace", "synth", "c.pcap", "--packets", "10", "--flows", "2"]).succeeds();
+    let words = ["standard input: cannot be read: it is longer than 64 MiB"];
+    for command in ["run -", "sweep - --out o"] {
+        folder.shell(&format!("yes '# a comment' | $dovetail {command}")).fails(2, &words);
+    }
+    let words = ["/dev/zero", "it is longer than 64 MiB"];
+    folder.dovetail(&["sweep", "/dev/zero"]).fails(2, &words);
+    folder.dovetail(&["run", "c.pcap", "--profile", "/dev/zero"]).fails(2, &words);
+}
+
+#[test]
+fn a_name_that_is_too_long_for_a_file_is_refused_before_the_work() {
+    let (folder, name) = (Folder::with_scenario(), "n".repeat(300));
+    folder.dovetail(&["trace", "synth", &name]).fails(2, &["cannot write nnn", "File name too long"]);
+    folder.dovetail(&["run", "s.toml", "--page", &name]).fails(2, &["cannot write nnn", "File name too long"]);
+}

@@ -173,6 +173,10 @@ fn standard_output_that_is_full() {
     folder.shell("$dovetail run s.toml > /dev/full").fails(1, &["standard output", "No space left"]);
     folder.shell("$dovetail run s.toml >&-").fails(1, &["standard output", "closed"]);
     folder.shell("$dovetail schedulers > /dev/full").fails(1, &["standard output"]);
+    for command in ["--help", "run --help", "--version", "trace synth -"] {
+        folder.shell(&format!("$dovetail {command} > /dev/full")).fails(1, &["standard output", "No space left"]);
+        folder.shell(&format!("$dovetail {command} >&-")).fails(1, &["standard output", "closed"]);
+    }
 }
 
 #[test]

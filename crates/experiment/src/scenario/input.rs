@@ -36,8 +36,7 @@ pub fn open(path: &str) -> Result<Given, ScenarioError> {
     if !text || named_capture {
         return Ok(Given::Capture(Box::new(whole)));
     }
-    let mut bytes = Vec::new();
-    whole.read_to_end(&mut bytes).map_err(unreadable)?;
+    let bytes = dovetail_config::bytes(&mut whole).map_err(unreadable)?;
     if bytes.is_empty() {
         let message = "it is empty: expected a scenario (TOML) or a capture (pcap or pcapng, gzipped or not)";
         return Err(ScenarioError::new(name, message));
@@ -83,8 +82,8 @@ pub fn open_capture(path: &Path) -> Result<CaptureReader<'static>, String> {
     })
 }
 
-/// The folder in which the files that this one names are looked for: its own; the current one if it is a pipe or an open
-/// file such as /dev/stdin, beside which there is nothing of it.
+/// The folder in which the files that this one names are looked for: its own; the current one if it is a pipe or an
+/// open file such as /dev/stdin, beside which there is nothing of it.
 pub fn beside(path: &Path) -> &Path {
     let folder = path.parent().unwrap_or(Path::new(""));
     let is_of_open_files = folder == Path::new("/dev") || folder == Path::new("/dev/fd") || folder.starts_with("/proc");

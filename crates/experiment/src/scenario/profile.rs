@@ -31,7 +31,7 @@ impl Profile {
         if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
             return Ok(own(text));
         }
-        match std::fs::read(name) {
+        match std::fs::File::open(name).and_then(dovetail_config::bytes) {
             Ok(bytes) => dovetail_config::decode(name, bytes).map(|text| own(&text)),
             Err(error) => {
                 let known = NAMES.join(", ");

@@ -3,7 +3,7 @@
 mod written;
 
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::columns::Column;
 use crate::compare::RunError;
 use crate::scenario::{Scenario, ScenarioError, beside, nearest, or_nearby};
 
-use written::{File, Reader};
+use written::{Reader, Written};
 
 /// The most combinations of a plan.
 pub const MOST_RUNS: u32 = 1_000_000;
@@ -78,8 +78,8 @@ impl Plan {
     /// What is wrong, and where.
     pub fn open(path: &Path) -> Result<Self, ScenarioError> {
         if path == Path::new("-") {
-            let (name, mut bytes) = ("standard input", Vec::new());
-            std::io::stdin().read_to_end(&mut bytes).map_err(|error| unreadable(name, &error, ""))?;
+            let name = "standard input";
+            let bytes = dovetail_config::bytes(std::io::stdin()).map_err(|error| unreadable(name, &error, ""))?;
             return match bytes.is_empty() {
                 true => Err(ScenarioError::new(name, "it is empty: expected a plan (TOML)")),
                 false => Self::parse(name, &decoded(name, bytes)?, Path::new("")),
@@ -99,7 +99,8 @@ impl Plan {
                 format!("a sweep whose results are there goes on by its plan: dovetail sweep PLAN --out {name}");
             return Err(ScenarioError::new(&name, "is a folder; a sweep takes a plan").with_help(goes_on));
         }
-        decoded(&name, std::fs::read(path).map_err(|error| unreadable(&name, &error, &or_nearby(path)))?)
+        let bytes = File::open(path).and_then(dovetail_config::bytes);
+        decoded(&name, bytes.map_err(|error| unreadable(&name, &error, &or_nearby(path)))?)
     }
 
     /// The plan in this text, which messages call `name`; files are looked for in `folder`.
@@ -107,7 +108,7 @@ impl Plan {
     /// # Errors
     /// What is wrong, and where.
     pub fn parse(name: &str, text: &str, folder: &Path) -> Result<Self, ScenarioError> {
-        let dovetail_config::Read { label, text, file } = dovetail_config::read::<File>(name, text, &[])?;
+        let dovetail_config::Read { label, text, file } = dovetail_config::read::<Written>(name, text, &[])?;
         let reader = Reader { label: &label, text: &text };
         let (samples, drawn) = reader.samples(&file)?;
         let written = reader.entries("grid")?.into_iter().chain(reader.entries("random")?).collect::<Vec<_>>();

@@ -20,7 +20,7 @@ use crate::scenario::{PROFILES, ScenarioError};
 /// The file as it is written, but for the keys of the scenario.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
-pub struct File {
+pub struct Written {
     /// What is varied: a file, relative to the plan, or the scenario itself as a table.
     scenario: Option<Spanned<Value>>,
     /// Or a capture.
@@ -43,12 +43,12 @@ pub struct WrittenKey {
     pub name: String,
     span: Range<usize>,
     random: bool,
-    values: Written,
+    values: Values,
     value_span: Range<usize>,
 }
 
 /// What stands behind a key.
-enum Written {
+enum Values {
     List(Vec<Choice>),
     One(Value),
 }
@@ -67,7 +67,7 @@ impl Reader<'_> {
     }
 
     /// How many samples there are, and the seed of their values.
-    pub fn samples(&self, file: &File) -> Result<(usize, u64), ScenarioError> {
+    pub fn samples(&self, file: &Written) -> Result<(usize, u64), ScenarioError> {
         let samples = match (&file.samples, &file.random) {
             (None, None) => 1,
             (Some(samples), Some(_)) => samples.get_ref().0 as usize,
@@ -88,7 +88,7 @@ impl Reader<'_> {
     }
 
     /// What is varied; `keys` are.
-    pub fn base(&self, file: &File, folder: &Path, keys: &[String]) -> Result<Base, ScenarioError> {
+    pub fn base(&self, file: &Written, folder: &Path, keys: &[String]) -> Result<Base, ScenarioError> {
         let placed = |span: Range<usize>, error: ScenarioError| match error.place() {
             // A file that was read speaks for itself.
             Some(place) if place.contains(".toml:") => error,
@@ -164,9 +164,9 @@ impl Reader<'_> {
                         let span = member.span();
                         Ok(Choice { value: self.value(&span)?, span })
                     };
-                    Written::List(list.iter().map(choice).collect::<Result<_, ScenarioError>>()?)
+                    Values::List(list.iter().map(choice).collect::<Result<_, ScenarioError>>()?)
                 }
-                _ => Written::One(self.value(&value_span)?),
+                _ => Values::One(self.value(&value_span)?),
             };
             found.push(WrittenKey { name, span, random, values, value_span });
         }
@@ -194,7 +194,7 @@ impl Reader<'_> {
             }
             return Ok(own);
         };
-        let Written::List(choices) = &entry.values else { return Err(self.no_list(entry)) };
+        let Values::List(choices) = &entry.values else { return Err(self.no_list(entry)) };
         let one = |choice: &Choice| {
             let Some(text) = choice.value.as_str() else {
                 return Err(self.at(choice.span.clone(), "expected a quoted text such as \"drfq\""));
@@ -230,12 +230,12 @@ impl Reader<'_> {
             }
         }
         let choices = match (&entry.values, entry.random) {
-            (Written::List(choices), false) if choices.is_empty() => {
+            (Values::List(choices), false) if choices.is_empty() => {
                 let message = format!("{}: the list is empty; expected at least one value", entry.name);
                 return Err(self.at(entry.value_span, message));
             }
-            (Written::List(choices), false) => choices.clone(),
-            (Written::One(Value::String(text)), random) if place != Place::Scheduler && text.contains(" to ") => {
+            (Values::List(choices), false) => choices.clone(),
+            (Values::One(Value::String(text)), random) if place != Place::Scheduler && text.contains(" to ") => {
                 let wrong = |message: String| self.at(entry.value_span.clone(), format!("{}: {message}", entry.name));
                 let bounds: Bounds = text.parse().map_err(wrong)?;
                 let values = match random {
@@ -252,7 +252,7 @@ impl Reader<'_> {
                 let message = format!("{}: expected a range such as \"0.5 to 1.0\" or \"10 us to 80 us\"", entry.name);
                 return Err(self.at(entry.value_span, message));
             }
-            (Written::One(_), false) => return Err(self.no_list(&entry)),
+            (Values::One(_), false) => return Err(self.no_list(&entry)),
         };
         Ok(Key::new(entry.name, entry.span, place, entry.random, choices))
     }
