@@ -5,11 +5,12 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use dovetail_experiment::memory::{amount, free, room_for};
 use dovetail_experiment::output::OutputFile;
-use dovetail_experiment::scenario::open_capture;
+use dovetail_experiment::scenario::{ScenarioError, open_capture};
 use dovetail_experiment::summary::earlier;
 use dovetail_experiment::table::{counted, percent, rate, seconds, table};
-use dovetail_trace::{CaptureInfo, Mixture, Pace, Synthetic};
+use dovetail_trace::{CaptureInfo, Mixture, Pace, Synthetic, TooLarge};
 use dovetail_units::Bytes;
 use serde_json::json;
 
@@ -28,9 +29,17 @@ pub fn trace(command: Trace) -> Result<(), Failure> {
 
 fn info(args: Info) -> Result<(), Failure> {
     let mut reader = open_capture(&args.file).map_err(Failure::input)?;
-    let info = CaptureInfo::read(&mut reader, args.key, args.top as usize);
+    let name = if args.file == Path::new("-") { "standard input".into() } else { args.file.display().to_string() };
+    let free = free();
+    let info = CaptureInfo::read(&mut reader, args.key, args.top as usize, free);
+    let info = info.map_err(|TooLarge { packets, flows }| {
+        let free = amount(free as f64);
+        let message =
+            format!("the {flows} flows of its first {packets} packets take the {free} of memory that are free");
+        let help = "--key prefix makes fewer flows, and so does a part of it: editcap -r CAPTURE PART 1-1000000";
+        Failure::input(ScenarioError::new(&name, message).with_help(help))
+    })?;
     if let Some(damage) = &info.report.damage {
-        let name = if args.file == Path::new("-") { "standard input".into() } else { args.file.display().to_string() };
         terminal::say(&format!("warning: {name}: {damage}"));
     }
     if args.json {
@@ -115,6 +124,7 @@ fn synth(args: Synth) -> Result<(), Failure> {
     };
     let Synth { seed, packets, flows, heaviest, large, .. } = args;
     let mixture = Mixture { seed, packets, flows, pace, heaviest_percent: heaviest, large_percent: large };
+    room_for(&format!("{packets} packets of {flows} flows"), mixture.memory()).map_err(Failure::Input)?;
     if args.file == Path::new("-") {
         let synthetic = mixture.generate().map_err(Failure::input)?;
         return terminal::print_parts(|out| synthetic.write_pcap(out).map(drop));

@@ -21,7 +21,7 @@ pub mod compare;
 mod entrances;
 pub mod family;
 mod lines;
-mod memory;
+pub mod memory;
 pub mod network;
 pub mod output;
 pub mod parallel;

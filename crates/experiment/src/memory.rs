@@ -18,6 +18,9 @@ const FLOW: [f64; 4] = [250.0, 1_200.0, 250.0, 0.0];
 const GENERATOR: [f64; 4] = [300.0, 750.0, 0.0, 0.0];
 const STREAM: [f64; 4] = [0.0, 350.0, 0.0, 0.0];
 
+/// Bytes that are left to what is not counted: stacks of threads, what the allocator keeps for each, small tables.
+const LEFT_OVER: u64 = 16 << 20;
+
 /// What stays in memory of a run that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kept {
@@ -111,13 +114,30 @@ impl Load {
     }
 }
 
+/// That there is room for this, of which the message says what it is.
+///
+/// # Errors
+/// There is not.
+pub fn room_for(what: &str, bytes: f64) -> Result<(), String> {
+    let free = free() as f64;
+    match bytes <= free {
+        true => Ok(()),
+        false => Err(format!("{what} take some {} of memory, and {} are free", amount(bytes), amount(free))),
+    }
+}
+
+/// That so many flows and sources that generate packets can be made, before any run of them.
+pub(crate) fn room_for_flows(flows: u64, generators: u64) -> Result<(), String> {
+    room_for(&format!("these {flows} flows"), flows as f64 * FLOW[0] + generators as f64 * GENERATOR[0])
+}
+
 /// Bytes in words.
-pub(crate) fn amount(bytes: f64) -> String {
+pub fn amount(bytes: f64) -> String {
     if bytes >= 1e9 { format!("{} GB", digits(bytes / 1e9)) } else { format!("{} MB", digits(bytes / 1e6)) }
 }
 
-/// Bytes that this process can still get, as far as the system tells.
-pub(crate) fn free() -> u64 {
+/// Bytes that this process can still get for what is large, as far as the system tells.
+pub fn free() -> u64 {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let machine = kilobytes(&meminfo, "MemAvailable:");
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -126,7 +146,8 @@ pub(crate) fn free() -> u64 {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let group = control_group(&groups, Path::new("/sys/fs/cgroup"));
     let group = group.map(|limit| limit.saturating_sub(kilobytes(&status, "RssAnon:").unwrap_or(0)));
-    [machine, space, group].into_iter().flatten().min().unwrap_or(u64::MAX)
+    let least = [machine, space, group].into_iter().flatten().min();
+    least.map_or(u64::MAX, |bytes| bytes.saturating_sub(LEFT_OVER))
 }
 
 /// A line such as `MemAvailable:   123 kB`.

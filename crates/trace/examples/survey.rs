@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use dovetail_trace::{CaptureInfo, CaptureReader, TraceError};
+use dovetail_trace::{CaptureInfo, CaptureReader};
 use dovetail_wire::KeyKind;
 
 fn main() {
@@ -21,8 +21,9 @@ fn main() {
     }
 }
 
-fn survey(path: &Path, kind: KeyKind) -> Result<String, TraceError> {
-    let info = CaptureInfo::read(&mut CaptureReader::open(path)?, kind, 0);
+fn survey(path: &Path, kind: KeyKind) -> Result<String, String> {
+    let mut reader = CaptureReader::open(path).map_err(|error| error.to_string())?;
+    let info = CaptureInfo::read(&mut reader, kind, 0, u64::MAX).map_err(|_| "too large")?;
     let links: Vec<_> = info.links.keys().map(ToString::to_string).collect();
     let mix: Vec<_> = info.protocols.iter().map(|(name, total)| format!("{name} {}", total.packets)).collect();
     let mut line = format!(

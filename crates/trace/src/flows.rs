@@ -119,10 +119,14 @@ impl FlowTable {
         self.flows.iter().map(|flow| flow.bytes).sum()
     }
 
-    /// Bytes of memory that the flows take, about.
-    pub fn memory(&self) -> usize {
+    /// Bytes of memory that the flows take at most while so many more come, about.
+    pub fn memory(&self, more: u64) -> u64 {
         // A number in the table of hashes has a byte beside it, and up to seven eighths of the places are taken.
-        self.len() * (size_of::<Kept>() + size_of::<Time>() + 2 * (size_of::<u32>() + 1))
+        let place = size_of::<Kept>() + size_of::<Time>() + 2 * (size_of::<u32>() + 1);
+        let there = (self.flows.capacity() * place) as u64;
+        // Tables of twice the size stand beside the old ones until all flows have moved.
+        let grow = self.len() as u64 + more > self.flows.capacity() as u64;
+        if grow { 3 * there } else { there }
     }
 
     /// What tells the flows apart, and no more.

@@ -7,7 +7,7 @@ use dovetail_wire::{KeyKind, LinkType, NonFlow, parse, wire_length};
 
 use crate::capture::{CaptureReader, Format};
 use crate::flows::{FlowEntry, FlowTable};
-use crate::packets::{Origin, Report};
+use crate::packets::{BETWEEN_LOOKS, Origin, Report, TooLarge};
 
 /// Largest packet size, in bytes, of each bucket of the size distribution.
 pub const SIZE_BUCKETS: [u32; 8] = [63, 127, 255, 511, 1023, 1518, 9018, u32::MAX];
@@ -68,8 +68,12 @@ pub struct CaptureInfo {
 }
 
 impl CaptureInfo {
-    /// Reads a capture to its end, with the `top` largest flows. Memory is that of the flow table.
-    pub fn read(reader: &mut CaptureReader<'_>, kind: KeyKind, top: usize) -> Self {
+    /// Reads a capture to its end, with the `top` largest flows. Memory is that of the flow table: about `room` bytes
+    /// at most.
+    ///
+    /// # Errors
+    /// It has more flows than that.
+    pub fn read(reader: &mut CaptureReader<'_>, kind: KeyKind, top: usize, room: u64) -> Result<Self, TooLarge> {
         let mut survey = Survey::default();
         while let Some(record) = reader.next_record() {
             let size = wire_length(record.data.len(), record.original_len);
@@ -85,9 +89,13 @@ impl CaptureInfo {
             survey.flows.add(packet.ok().map(|p| kind.key(&p.tuple)), time, size);
             survey.classify(packet.map(|p| p.tuple.protocol), size);
             survey.sizes[SIZE_BUCKETS.partition_point(|&bound| bound < size)] += 1;
+            let records = survey.report.records;
+            if records.is_multiple_of(BETWEEN_LOOKS) && survey.memory() > room {
+                return Err(TooLarge { packets: records, flows: survey.flows.len() });
+            }
         }
         survey.report.finish(reader);
-        survey.finish(reader, top)
+        Ok(survey.finish(reader, top))
     }
 }
 
@@ -121,6 +129,12 @@ impl Survey {
         let known = self.links.iter().position(|(other, _)| *other == link);
         let (_, packets) = known.map_or((link, 0), |at| self.links.remove(at));
         self.links.push((link, packets + 1));
+    }
+
+    /// Bytes of memory that the flows take at most: while they grow, or in the end, when all of them are listed.
+    fn memory(&self) -> u64 {
+        let listed = self.flows.len() * size_of::<FlowEntry>();
+        self.flows.memory(BETWEEN_LOOKS).max(self.flows.memory(0) + listed as u64)
     }
 
     fn classify(&mut self, protocol: Result<u8, NonFlow>, size: u32) {

@@ -8,7 +8,7 @@ use crate::capture::{CaptureReader, Damage, Record};
 use crate::flows::FlowTable;
 
 /// Packets between two looks at the memory.
-const BETWEEN_LOOKS: u64 = 1 << 16;
+pub(crate) const BETWEEN_LOOKS: u64 = 1 << 16;
 
 /// Where every record of a capture went: `records` = `flow_packets` + the sum of `no_flow` over all reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,11 +73,6 @@ impl Packets {
     /// When the last packet arrives.
     pub fn last(&self) -> Time {
         self.arrivals.last()
-    }
-
-    /// Bytes of memory that they take.
-    pub fn memory(&self) -> u64 {
-        (self.arrivals.memory() + self.flows.memory()) as u64
     }
 
     /// A packet of this flow among [`flows`](Self::flows) has come.
@@ -153,7 +148,8 @@ pub fn load_by_class(
             _ => packets.flows.add_of_class(key.ok(), class(), time, size),
         };
         packets.push(time, key, flow, size);
-        if packets.report.records.is_multiple_of(BETWEEN_LOOKS) && packets.memory() > room {
+        let taken = || packets.arrivals.memory() as u64 + packets.flows.memory(BETWEEN_LOOKS);
+        if packets.report.records.is_multiple_of(BETWEEN_LOOKS) && taken() > room {
             return Err(TooLarge { packets: packets.report.records, flows: packets.flows.len() });
         }
     }

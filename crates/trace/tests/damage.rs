@@ -287,7 +287,8 @@ fn check_accounts(bytes: &[u8]) -> Result<(), TestCaseError> {
     prop_assert_eq!(packets.bytes(), packets.arrivals.iter().map(|a| u64::from(a.size)).sum::<u64>());
     prop_assert!(packets.arrivals.iter().is_sorted_by_key(|a| a.time));
     prop_assert!(packets.arrivals.iter().all(|a| a.size > 0 && (a.flow as usize) < flows.len()));
-    let info = CaptureInfo::read(&mut CaptureReader::new(bytes, "fuzz").unwrap(), KeyKind::FiveTuple, 5);
+    let info =
+        CaptureInfo::read(&mut CaptureReader::new(bytes, "fuzz").unwrap(), KeyKind::FiveTuple, 5, u64::MAX).unwrap();
     prop_assert_eq!(info.report, packets.report.clone());
     prop_assert_eq!(info.total.packets, info.protocols.iter().map(|p| p.1.packets).sum::<u64>());
     prop_assert_eq!(info.total.packets, info.sizes.iter().map(|s| s.packets).sum::<u64>());

@@ -91,7 +91,8 @@ fn the_class_of_a_five_tuple_need_not_be_asked_for_twice() {
 #[test]
 fn a_summary_counts_the_same_packets() {
     let bytes = small_capture();
-    let info = CaptureInfo::read(&mut CaptureReader::new(&bytes[..], "t").unwrap(), KeyKind::FiveTuple, 1);
+    let info =
+        CaptureInfo::read(&mut CaptureReader::new(&bytes[..], "t").unwrap(), KeyKind::FiveTuple, 1, u64::MAX).unwrap();
     assert_eq!((info.total.packets, info.total.bytes, info.flows, info.cut_packets), (5, 1722, 2, 3));
     assert_eq!(info.duration, Duration::from_secs(3));
     assert_eq!(info.start, Time::from_nanos(50_000_000_000));

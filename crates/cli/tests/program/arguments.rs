@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::Folder;
+use crate::support::{Folder, SCENARIO};
 
 #[track_caller]
 fn refused(arguments: &[&str], words: &[&str]) {
@@ -208,4 +208,25 @@ fn a_name_that_is_too_long_for_a_file_is_refused_before_the_work() {
     let (folder, name) = (Folder::with_scenario(), "n".repeat(300));
     folder.dovetail(&["trace", "synth", &name]).fails(2, &["cannot write nnn", "File name too long"]);
     folder.dovetail(&["run", "s.toml", "--page", &name]).fails(2, &["cannot write nnn", "File name too long"]);
+}
+
+/// Before it is made, and not by the end of the program.
+#[test]
+fn what_does_not_fit_into_the_memory_that_is_allowed_is_refused() {
+    let folder = Folder::new();
+    let many = SCENARIO.replace("count = 3", "count = 1000000").replace("4000 pps", "1 pps");
+    folder.write("many.toml", many);
+    folder.dovetail(&["trace", "synth", "many.pcap", "--packets", "400000", "--flows", "400000"]).succeeds();
+    let within = |kilobytes: u32, command: &str| folder.shell(&format!("ulimit -v {kilobytes}; $dovetail {command}"));
+    for command in ["run", "bounds", "advise"] {
+        let words = ["many.toml:16:1", "these 1000000 flows take some 550.0 MB of memory, and ", " are free"];
+        within(200_000, &format!("{command} many.toml")).fails(2, &words);
+    }
+    let words = ["20000000 packets of 3600 flows take some 520.4 MB of memory, and "];
+    within(200_000, "trace synth made.pcap --packets 20000000").fails(2, &words);
+    let words = ["many.pcap: the ", " flows of its first ", " of memory that are free", "--key prefix"];
+    within(100_000, "trace info many.pcap").fails(2, &words);
+    within(100_000, "run many.pcap").fails(2, &["packets of the capture, of ", " of memory that are free"]);
+    within(300_000, "trace info many.pcap").succeeds();
+    assert_eq!(folder.list("."), ["many.pcap", "many.toml"]);
 }

@@ -297,7 +297,7 @@ fn a_capture_holds_what_left_the_link() {
     let bytes = std::fs::read(folder.path("link.pcap")).unwrap();
     let rows = rows(&bytes);
     let mut reader = CaptureReader::new(bytes.as_slice(), "link.pcap").unwrap();
-    assert_eq!(CaptureInfo::read(&mut reader, Default::default(), 10).flows, 8);
+    assert_eq!(CaptureInfo::read(&mut reader, Default::default(), 10, u64::MAX).unwrap().flows, 8);
     // What the link carried in two seconds but for the packet that it is sending at the end.
     let carried = document["runs"][0]["hops"]["box.link"]["rate_bps"]["mean"].as_f64().unwrap() * 2.0 / 8.0;
     let held: f64 = rows.iter().map(|row| f64::from(row.length)).sum();

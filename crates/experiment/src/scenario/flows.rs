@@ -15,6 +15,7 @@ use super::ScenarioError;
 use super::file::{Arrivals, Flows, Listed};
 use super::names::{self, ClassCost, check_name};
 use super::unknown;
+use crate::memory::room_for_flows;
 use dovetail_config::{ByResource, Span, Text, number};
 
 use super::value::{QueueLimit, Sizes, Weights};
@@ -46,6 +47,11 @@ pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
             let message = format!("these make {packets:.1e} packets in all: at most {MAX_PACKETS:.0e} are possible");
             return Err(scenario.error(group.span(), message));
         }
+    }
+    if let Some(last) = file.flows.last() {
+        let generated = file.flows.iter().filter(|group| group.get_ref().list.is_none());
+        let generators = generated.map(|group| u64::from(count(group.get_ref()))).sum();
+        room_for_flows(flows, generators).map_err(|message| scenario.error(last.span(), message))?;
     }
     for change in &file.change {
         let set = &change.get_ref().set;

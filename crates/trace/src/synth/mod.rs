@@ -122,6 +122,11 @@ const MOST_OF_ONE: u8 = 90;
 const MAX_DURATION: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
 impl Mixture {
+    /// Bytes of memory that [`generate`](Self::generate) takes, about: measured.
+    pub fn memory(&self) -> f64 {
+        26.0 * f64::from(self.packets) + 110.0 * f64::from(self.flows)
+    }
+
     /// Makes the traffic. Time O(packets log packets), memory 24 bytes per packet.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ fn a_capture_holds_every_packet_of_the_link_and_tells_flows_apart() {
     let result = simulate(&scenario, &scheme, 1, &cancel, &mut capture).unwrap();
     let bytes = capture.finish().unwrap();
     let mut reader = CaptureReader::new(std::io::Cursor::new(bytes), "capture").unwrap();
-    let info = dovetail_trace::CaptureInfo::read(&mut reader, Default::default(), 10);
+    let info = dovetail_trace::CaptureInfo::read(&mut reader, Default::default(), 10, u64::MAX).unwrap();
     assert_eq!(info.flows, 8);
     // What the link carried in two seconds, but for the SYNs, which are shorter, and the packet that it is sending at
     // the end.
@@ -79,7 +79,7 @@ fn a_flow_has_a_5_tuple_of_its_own_and_the_same_in_all_captures_of_a_run() {
     });
     for (capture, flows) in captures.iter().zip(&flows.0) {
         let mut reader = CaptureReader::new(std::io::Cursor::new(capture), "capture").unwrap();
-        let info = dovetail_trace::CaptureInfo::read(&mut reader, Default::default(), 10);
+        let info = dovetail_trace::CaptureInfo::read(&mut reader, Default::default(), 10, u64::MAX).unwrap();
         assert_eq!(info.flows, flows.len() as u64);
         // A SYN is sent again until it is answered; after that it is another flow's.
         let mut answered = BTreeSet::new();
