@@ -25,6 +25,11 @@ pub fn with_tip(mut error: clap::Error) -> clap::Error {
         error.remove(ContextKind::SuggestedSubcommand);
         error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    } else if let Some(ContextValue::StyledStrs(tips)) = error.get(ContextKind::Suggested)
+        && tips.iter().all(|tip| tip.to_string().contains(" as a value, "))
+    {
+        // No command takes a value that begins with a dash.
+        error.remove(ContextKind::Suggested);
     } else if let Some(word) = command
         && error.get(ContextKind::SuggestedSubcommand).is_none()
     {
@@ -104,6 +109,16 @@ fn for_option(option: &str, typed: &[String]) -> Option<String> {
     }
     let command = words.first().copied();
     match (command, words.get(1).copied()) {
+        _ if words.windows(2).any(|words| words == ["--json", option]) => {
+            return Some(format!("--json prints the document: --json > {option}"));
+        }
+        (Some("run" | "advise" | "bounds"), _) if Path::new(option).is_file() => {
+            return Some("one scenario or capture at a time".into());
+        }
+        (Some("trace"), _) if Path::new(option).is_file() => return Some("one capture at a time".into()),
+        (Some("live"), _) if ["s", "scheduler"].contains(&name) => {
+            return Some(format!("the scheduler is a key of the configuration: --set scheduler={value}"));
+        }
         (Some("live"), _) if ["in", "out", "interface", "i"].contains(&name) => {
             let port = if name == "out" { "out" } else { "in" };
             return Some(format!("ports are keys of the configuration: --set ports.{port}=packet:{value}"));
@@ -117,9 +132,13 @@ fn for_option(option: &str, typed: &[String]) -> Option<String> {
         _ => {}
     }
     match (words.first(), name) {
-        (Some(&("run" | "advise")), "rate") => {
+        (Some(&("run" | "advise")), "rate" | "link") => {
             return Some(format!("rates are keys of the scenario: --set resource.link.rate='\"{value}\"'"));
         }
+        (Some(&("run" | "advise" | "bounds")), "speed" | "load") => {
+            return Some(format!("how fast a capture is replayed is a key: --set trace.{name}={value}"));
+        }
+        (Some(&"run"), "o") => return Some(format!("results are written by --out {value}")),
         (Some(&"report"), "page") => return Some(format!("a report is a page: --out {value}")),
         _ => {}
     }

@@ -79,6 +79,7 @@ impl InputError {
                 nearest(wrong, known.iter().copied()).map(|name| format!("did you mean `{name}`?"))
             }
             (_, Some(key), _) => Some(format!("to begin a member, write [[{key}]]")),
+            (.., Some(_)) if key_before(text, error) == Some("match") => Some(RULES.into()),
             (.., one) => one.map(|one| format!("write [{one}]")),
         };
         let message = what_stands_there(message);
@@ -226,6 +227,15 @@ pub(crate) fn table_for_list<'a>(text: &'a str, error: &toml::de::Error) -> Opti
     // Of `[a.b.c]` the place may be b alone.
     let key = line.strip_prefix('[')?.trim_matches(['[', ']', ' ']);
     (error.message().trim() == "invalid type: map, expected a sequence").then_some(key)
+}
+
+/// How a list of rules is written.
+const RULES: &str = r#"write rules, such as [{ dst = "192.0.2.0/24" }] or [{ protocol = "udp", port = 53 }]"#;
+
+/// The key whose value is wrong.
+fn key_before<'a>(text: &'a str, error: &toml::de::Error) -> Option<&'a str> {
+    let before = text.get(..error.span()?.start)?.trim_end().strip_suffix('=')?.trim_end();
+    before.rsplit(['\n', ',', '{', ' ', '.']).next()
 }
 
 /// The quoted text that stands where a list belongs, by a message in plain words.

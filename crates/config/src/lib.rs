@@ -258,6 +258,21 @@ mod tests {
     }
 
     #[test]
+    fn a_text_where_rules_belong_is_told_how_rules_are_written() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Class {
+            #[serde(rename = "match")]
+            #[expect(dead_code, reason = "only read")]
+            rules: Vec<File>,
+        }
+        for text in ["match = \"10.0.0.0/8\"\n", "match=\"udp\"\n"] {
+            let message = read::<Class>("box.toml", text, &[]).unwrap_err().to_string();
+            assert!(message.contains("expected a list") && message.contains("write rules, such as [{"), "{message}");
+        }
+    }
+
+    #[test]
     fn whole_numbers_that_are_out_of_range_bring_the_range() {
         let most = u64::MAX.to_string();
         assert!(read::<Lists>("net.toml", &format!("[[web]]\nseed = {most}\n"), &[]).is_ok());

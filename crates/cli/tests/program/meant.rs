@@ -43,6 +43,31 @@ fn a_schedulers_parameter_as_an_option() {
 }
 
 #[test]
+fn a_scheduler_of_a_box_as_an_option() {
+    says(&["live", "s.toml", "-s", "drfq"], &["--set scheduler=drfq"]);
+    says(&["live", "s.toml", "--scheduler=drfq"], &["--set scheduler=drfq"]);
+}
+
+#[test]
+fn an_equals_sign_where_a_colon_belongs() {
+    says(&["run", "s.toml", "-s", "tradeoff=0.85"], &["'tradeoff=0.85'", "did you mean tradeoff:alpha=0.85?"]);
+    says(&["run", "s.toml", "-s", "alpha=0.85"], &["'alpha=0.85'", "did you mean tradeoff:alpha=0.85?"]);
+    says(&["run", "s.toml", "-s", "drr=3"], &["there is no scheduler \"drr=3\"", "did you mean \"drr\"?"]);
+}
+
+#[test]
+fn a_second_input() {
+    says(&["run", "s.toml", "monday.pcap"], &["'monday.pcap'", "one scenario or capture at a time"]);
+    says(&["advise", "fifo", "monday.pcap"], &["'monday.pcap'", "one scenario or capture at a time"]);
+    says(&["trace", "info", "s.toml", "monday.pcap"], &["'monday.pcap'", "one capture at a time"]);
+}
+
+#[test]
+fn a_file_for_what_is_printed() {
+    says(&["run", "s.toml", "--json", "out.json"], &["'out.json'", "--json prints", "--json > out.json"]);
+}
+
+#[test]
 fn words_of_a_box_in_another_place() {
     says(&["live", "show"], &["cannot be read", "dovetail live ctl show"]);
     says(&["ctl", "show"], &["dovetail live ctl"]);
@@ -74,7 +99,19 @@ fn a_scenario_of_the_repository_elsewhere() {
 #[test]
 fn an_option_of_another_command() {
     says(&["run", "s.toml", "--rate", "500 Mbps"], &["--set resource.link.rate='\"500 Mbps\"'"]);
+    says(&["run", "s.toml", "--link", "1Gbps"], &["--set resource.link.rate='\"1Gbps\"'"]);
+    says(&["run", "monday.pcap", "--speed", "1"], &["--set trace.speed=1"]);
+    says(&["advise", "monday.pcap", "--load=1.5"], &["--set trace.load=1.5"]);
+    says(&["run", "s.toml", "-o", "results"], &["--out results"]);
     says(&["report", "out", "--page", "p.html"], &["--out p.html"]);
+}
+
+/// No command takes a value that begins with a dash.
+#[test]
+fn an_option_that_means_nothing_gets_no_tip() {
+    let refused = Folder::with_scenario().dovetail(&["live", "--config", "s.toml"]);
+    refused.fails(2, &["unexpected argument '--config'"]);
+    assert!(!refused.err.contains("as a value"), "{}", refused.err);
 }
 
 #[test]

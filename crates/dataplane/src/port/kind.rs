@@ -140,7 +140,11 @@ impl FromStr for Kind {
     fn from_str(text: &str) -> Result<Self, OpenError> {
         let wrong = |problem: String| OpenError::NotAPort { text: text.to_owned(), problem };
         let expected = format!("expected KIND:NAME, KIND one of {}", KINDS.join(", "));
-        let (kind, name) = text.split_once(':').ok_or_else(|| wrong(expected.clone()))?;
+        let without_kind = || match kind_of(text) {
+            Some(kind) => format!("{expected}; did you mean \"{kind}:{text}\"?"),
+            None => expected.clone(),
+        };
+        let (kind, name) = text.split_once(':').ok_or_else(|| wrong(without_kind()))?;
         if name.is_empty() {
             return Err(wrong(format!("nothing follows the colon; {expected}")));
         }
@@ -166,6 +170,16 @@ impl FromStr for Kind {
                 return Err(wrong(hint));
             }
         })
+    }
+}
+
+/// Of which kind a port without one was probably meant: a name as long as an interface's may be is one.
+fn kind_of(text: &str) -> Option<&'static str> {
+    let is_capture = text.contains('>') || text.ends_with(".pcap") || text.ends_with(".pcapng");
+    let is_interface = (1..=15).contains(&text.len()) && !text.contains(['/', ' ', '%']) && !KINDS.contains(&text);
+    match is_capture {
+        true => Some("pcap"),
+        false => is_interface.then_some("packet"),
     }
 }
 
@@ -208,7 +222,10 @@ mod tests {
     fn a_wrong_kind_brings_the_nearest() {
         let message = |text: &str| text.parse::<Kind>().unwrap_err().to_string();
         assert!(message("paket:eth0").contains("did you mean \"packet:eth0\"?"));
-        assert!(message("eth0").contains("expected KIND:NAME"));
+        assert!(message("eth0").ends_with("tap, pcap; did you mean \"packet:eth0\"?"));
+        assert!(message("in.pcap").ends_with("did you mean \"pcap:in.pcap\"?"));
+        assert!(message(">out.pcapng").ends_with("did you mean \"pcap:>out.pcapng\"?"));
+        assert!(message("packet").ends_with("tap, pcap") && message("no name").ends_with("tap, pcap"));
         assert!(message("packet:").contains("nothing follows the colon"));
         assert!(message("pcap:-").contains("not standard input"));
         assert!(message("pcap:>").contains("a capture to write"));
