@@ -206,7 +206,7 @@ fn a_wrong_request_names_the_nearest_and_changes_nothing() {
     running.refuses(weight("dear", "-1"), "-1");
     running.refuses(weight("dear", "heavy"), "heavy");
     running.refuses(alpha("daer", "0.5"), "there is no class \"daer\"; did you mean \"dear\"?");
-    running.refuses(alpha("dear", "1.5"), "\"1.5\": it is out of range; expected a number from 0 to 1");
+    running.refuses(alpha("dear", "1.5"), "\"1.5\": it is out of range; expected 0 or a number from 0.001 to 1");
     running.refuses(alpha("dear", "off"), "or none for what all are guaranteed");
     running.refuses(queue("dear", "many"), "expected \"unlimited\", \"200 packets\"");
     running.refuses(queue("cheep", "unlimited"), "did you mean \"cheap\"?");

@@ -215,10 +215,13 @@ impl FromStr for Weight {
 
 impl FromStr for Part {
     type Err = ParseError;
-    /// `"0.7"`, `"1"`: 0 to 1, to the nearest thousandth.
+    /// `"0.7"`, `"1"`: 0 to 1, to the nearest thousandth. What would be rounded to 0 is refused.
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        const EXPECTED: &str = "a number from 0 to 1 such as \"0.7\"";
+        const EXPECTED: &str = "0 or a number from 0.001 to 1 such as \"0.7\"";
         let milli = parse_quantity(text, PART_UNITS, EXPECTED)?;
+        if milli == 0 && text.contains(|c: char| matches!(c, '1'..='9')) {
+            return Err(ParseError::zero(text, EXPECTED));
+        }
         u16::try_from(milli).ok().and_then(Self::from_milli).ok_or_else(|| ParseError::out_of_range(text, EXPECTED))
     }
 }

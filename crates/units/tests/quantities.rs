@@ -1,6 +1,6 @@
 //! What people write, and what they get told when it is wrong.
 
-use dovetail_units::{BitRate, Bytes, CycleRate, Density, Duration, PacketRate, ResourceVec, Weight};
+use dovetail_units::{BitRate, Bytes, CycleRate, Density, Duration, PacketRate, Part, ResourceVec, Weight};
 
 #[test]
 fn quantities_read_as_people_write_them() {
@@ -119,4 +119,12 @@ fn the_dominant_resource_is_the_first_with_the_longest_time() {
 fn sharing_a_span_rounds_to_the_nearest_nanosecond() {
     let ns = |n: u64, parts| Duration::from_nanos(n).divided_by(parts).as_nanos();
     assert_eq!([ns(10, 4), ns(9, 4), ns(11, 4), ns(10, 1), ns(10, 0)], [3, 2, 3, 10, 10]);
+}
+
+#[test]
+fn a_small_part_is_not_rounded_to_none() {
+    assert_eq!("0.0".parse(), Ok(Part::NONE));
+    assert_eq!("0.001".parse::<Part>().unwrap().as_milli(), 1);
+    let error = "0.0004".parse::<Part>().unwrap_err().to_string();
+    assert!(error.contains("so small that it rounds to zero; expected 0 or a number from 0.001"), "{error}");
 }
