@@ -10,7 +10,7 @@ use twox_hash::XxHash3_64;
 use super::super::{Module, ModuleDrop, ModuleError, ip_offset};
 use super::encoder::is_fragment;
 use super::store::Store;
-use super::{ENCODED, LONGEST_PAYLOAD, REFERENCE, Reference, SHIM, SHORTEST, no_memory, set_header};
+use super::{ENCODED, LONGEST_PAYLOAD, REFERENCE, Reference, SHIM, is_remembered, no_memory, set_header};
 use crate::frame::Frame;
 
 /// Parameters of [`Decoder`].
@@ -30,13 +30,15 @@ impl Default for DecoderConfig {
 /// Restores what an [`Encoder`](super::Encoder) made shorter.
 pub struct Decoder {
     store: Store,
-    /// From a payload's hash to its latest slot. Looked up only, never walked through, and never longer than the
-    /// store.
+    /// From the hash of remembered bytes to their latest slot. Looked up only, never walked through, and never
+    /// longer than the store.
     slots: HashMap<u64, u32, BuildHasherDefault<Same>>,
     scratch: Box<[u8; LONGEST_PAYLOAD]>,
     restored: u64,
     missing: u64,
 }
+
+const MISSING: ModuleDrop = ModuleDrop("re-missing");
 
 /// Keys are hashes.
 #[derive(Default)]
@@ -64,16 +66,21 @@ impl Decoder {
         Ok(Self { store, slots, scratch: Box::new([0; LONGEST_PAYLOAD]), restored: 0, missing: 0 })
     }
 
-    fn remember(&mut self, key: u64, payload: &[u8]) {
-        let (slot, old) = self.store.insert(key, payload);
+    /// Remember bytes that came as they are.
+    fn remember(&mut self, came: &[u8]) {
+        if !is_remembered(came) {
+            return;
+        }
+        let key = XxHash3_64::oneshot(came);
+        let (slot, old) = self.store.insert(key, came);
         if let Some(old) = old.filter(|old| self.slots.get(old) == Some(&(slot as u32))) {
             self.slots.remove(&old);
         }
         self.slots.insert(key, slot as u32);
     }
 
-    /// Restore `encoded` in `scratch`. The length, the protocol and the hash.
-    fn restore(&mut self, encoded: &[u8]) -> Result<(usize, u8, u64), ModuleDrop> {
+    /// Restore `encoded` in `scratch`. The length and the protocol.
+    fn restore(&mut self, encoded: &[u8]) -> Result<(usize, u8), ModuleDrop> {
         let malformed = ModuleDrop("re-malformed");
         let (&[protocol, count, l0, l1, c0, c1, c2, c3], rest) =
             encoded.split_first_chunk::<SHIM>().ok_or(malformed)?;
@@ -90,7 +97,7 @@ impl Decoder {
             literal = left;
             let Some(&slot) = self.slots.get(&key) else {
                 self.missing += 1;
-                return Err(ModuleDrop("re-missing"));
+                return Err(MISSING);
             };
             let (_, remembered) = self.store.get(slot as usize);
             let bytes = remembered.get(from..from + len).ok_or(malformed)?;
@@ -102,11 +109,10 @@ impl Decoder {
             return Err(malformed);
         }
         last.copy_from_slice(literal);
-        let key = XxHash3_64::oneshot(out);
-        if key as u32 != u32::from_be_bytes([c0, c1, c2, c3]) {
+        if XxHash3_64::oneshot(out) as u32 != u32::from_be_bytes([c0, c1, c2, c3]) {
             return Err(ModuleDrop("re-corrupt"));
         }
-        Ok((len, protocol, key))
+        Ok((len, protocol))
     }
 }
 
@@ -127,21 +133,26 @@ impl Module for Decoder {
         let start = at + header;
         let payload = &frame.data()[start..at + total];
         if ip.protocol() != ENCODED {
-            if (SHORTEST..=LONGEST_PAYLOAD).contains(&payload.len()) && !fragment {
-                self.remember(XxHash3_64::oneshot(payload), payload);
+            if !fragment {
+                self.remember(payload);
             }
             return Ok(());
         }
         if fragment {
             return Err(ModuleDrop("re-malformed"));
         }
-        let (len, protocol, key) = self.restore(payload)?;
+        let restored = self.restore(payload);
+        // What stands beside the references is good for later packets also where it is of no use to this one.
+        if matches!(restored, Ok(_) | Err(MISSING)) {
+            let count = usize::from(payload[1]);
+            self.remember(&payload[SHIM + count * REFERENCE..]);
+        }
+        let (len, protocol) = restored?;
         frame.truncate(at + total);
         let more = (start + len).checked_sub(frame.len()).ok_or(ModuleDrop("re-malformed"))?;
         frame.grow_back(more).map_err(|_| ModuleDrop("re-malformed"))?;
         frame.data_mut()[start..].copy_from_slice(&self.scratch[..len]);
         set_header(&mut frame.data_mut()[at..], protocol, len);
-        self.remember(key, &frame.data()[start..]);
         self.restored += 1;
         Ok(())
     }

@@ -7,13 +7,15 @@ use twox_hash::XxHash3_64;
 
 use super::super::{Module, ModuleDrop, ModuleError, ip_offset};
 use super::store::Store;
-use super::{ENCODED, LONGEST_PAYLOAD, REFERENCE, REFERENCES, Reference, SHIM, SHORTEST, WINDOW, granted, set_header};
+use super::{ENCODED, REFERENCE, REFERENCES, Reference, SHIM, WINDOW, granted, is_remembered, set_header};
 use crate::frame::{BUFFER, Frame};
 
 /// One window in 32 is sampled: the top five bits of its hash, which depend on all 64 bytes, are zero.
 const SAMPLE: u64 = 0xf800_0000_0000_0000;
 /// The most samples of a packet; the mean is 60 for the longest.
 const SAMPLES: usize = 128;
+/// The most packets that refer to a remembered one, which are lost with it. Then its bytes are sent once more.
+const LATER: u8 = 8;
 /// TCP flows whose progress is known, a power of two.
 const FLOWS: usize = 1 << 14;
 
@@ -34,6 +36,8 @@ impl Default for EncoderConfig {
 /// Replaces what went by lately.
 pub struct Encoder {
     store: Store,
+    /// How many packets referred to what is in a slot.
+    uses: Box<[u8]>,
     /// By the fingerprint's upper bits; the latest counts.
     fingerprints: Box<[Fingerprint]>,
     /// By the flow's hash: the flow, and the sequence number behind its last byte.
@@ -58,9 +62,11 @@ struct Samples {
     len: usize,
 }
 
-/// References of a packet, in order.
+/// References of a packet, in order, and to which slots.
+#[derive(Default)]
 struct References {
     list: [Reference; REFERENCES],
+    slots: [u32; REFERENCES],
     len: usize,
     covered: usize,
 }
@@ -77,6 +83,7 @@ impl Encoder {
         granted::<Fingerprint>(fingerprints)?;
         Ok(Self {
             store,
+            uses: vec![0; config.packets].into(),
             fingerprints: vec![Fingerprint::default(); fingerprints].into(),
             progress: vec![(0, 0); FLOWS].into(),
             scratch: Box::new([0; BUFFER]),
@@ -122,7 +129,7 @@ impl Encoder {
     }
 
     fn find(&self, payload: &[u8], samples: &mut Samples) -> References {
-        let mut found = References { list: [Reference::default(); REFERENCES], len: 0, covered: 0 };
+        let mut found = References::default();
         let mut hasher = Hasher::default();
         let (mut at, mut done) = (0, 0);
         while let Some(step) = hasher.next_match(&payload[at..], SAMPLE) {
@@ -136,22 +143,26 @@ impl Encoder {
             if at - WINDOW < done || found.len == REFERENCES {
                 continue;
             }
-            if let Some(reference) = self.reference(payload, done, at, hash) {
+            if let Some((reference, slot)) = self.reference(payload, done, at, hash) {
                 done = usize::from(reference.to + reference.len);
                 found.covered += usize::from(reference.len);
-                found.list[found.len] = reference;
+                (found.list[found.len], found.slots[found.len]) = (reference, slot);
                 found.len += 1;
             }
         }
         found
     }
 
-    /// The longest match with a remembered packet around the window that ends at `end`, of what is not `done`.
-    fn reference(&self, payload: &[u8], done: usize, end: usize, hash: u64) -> Option<Reference> {
+    /// The longest match with remembered bytes around the window that ends at `end`, of what is not `done`, and their
+    /// slot.
+    fn reference(&self, payload: &[u8], done: usize, end: usize, hash: u64) -> Option<(Reference, u32)> {
         let seen = self.fingerprints[self.place(hash)];
         let (key, bytes) = self.store.get(seen.slot as usize);
         let there = usize::from(seen.end);
         // The slot may hold another packet by now.
+        if self.uses[seen.slot as usize] == LATER {
+            return None;
+        }
         if seen.hash != hash || there < WINDOW || bytes.get(there - WINDOW..there)? != &payload[end - WINDOW..end] {
             return None;
         }
@@ -159,14 +170,33 @@ impl Encoder {
         let after = payload[end..].iter().zip(&bytes[there..]).take_while(alike).count();
         let before = payload[done..end - WINDOW].iter().rev().zip(bytes[..there - WINDOW].iter().rev());
         let before = before.take_while(alike).count() + WINDOW;
-        Some(Reference { key, from: (there - before) as u16, to: (end - before) as u16, len: (before + after) as u16 })
+        let (from, to) = ((there - before) as u16, (end - before) as u16);
+        Some((Reference { key, from, to, len: (before + after) as u16 }, seen.slot))
     }
 
-    fn remember(&mut self, payload: &[u8], key: u64, samples: &Samples) {
-        let (slot, _) = self.store.insert(key, payload);
+    /// Remember the bytes that are `sent` as they are: all but those of the references in `found`.
+    fn remember(&mut self, sent: &[u8], key: u64, samples: &Samples, found: &References) {
+        let (slot, _) = self.store.insert(key, sent);
+        self.uses[slot] = 0;
+        let mut references = found.list[..found.len].iter().peekable();
+        // Where the bytes since the last reference begin in the payload, and how many before them are not sent.
+        let (mut start, mut left_out) = (0, 0);
         for &(hash, end) in &samples.list[..samples.len] {
-            let place = self.place(hash);
-            self.fingerprints[place] = Fingerprint { hash, slot: slot as u32, end };
+            while let Some(reference) = references.next_if(|reference| reference.to < end) {
+                (start, left_out) = (reference.to + reference.len, left_out + reference.len);
+            }
+            if usize::from(end) >= usize::from(start) + WINDOW {
+                let place = self.place(hash);
+                self.fingerprints[place] = Fingerprint { hash, slot: slot as u32, end: end - left_out };
+            }
+        }
+    }
+
+    /// Count this packet with those that refer to what it refers to.
+    fn count(&mut self, found: &References) {
+        let slots = &found.slots[..found.len];
+        for (k, slot) in slots.iter().enumerate() {
+            self.uses[*slot as usize] += u8::from(!slots[..k].contains(slot));
         }
     }
 
@@ -213,7 +243,7 @@ impl Module for Encoder {
         }
         let payload = &frame.data()[at + header..at + total];
         self.bytes_in += payload.len() as u64;
-        if !(SHORTEST..=LONGEST_PAYLOAD).contains(&payload.len()) || is_fragment(&ip) {
+        if !is_remembered(payload) || is_fragment(&ip) {
             self.bytes_out += payload.len() as u64;
             return Ok(());
         }
@@ -221,17 +251,23 @@ impl Module for Encoder {
         let mut samples = Samples { list: [(0, 0); SAMPLES], len: 0 };
         let found = self.find(payload, &mut samples);
         let again = self.is_sent_again(&ip, payload);
-        let worth = found.covered > SHIM + found.len * REFERENCE;
-        let encoded = (worth && !again).then(|| self.write(payload, protocol, key, &found));
-        self.remember(payload, key, &samples);
-        self.bytes_out += encoded.unwrap_or(payload.len()) as u64;
-        if let Some(len) = encoded {
-            self.encoded += 1;
-            let start = at + header;
-            frame.truncate(start + len);
-            frame.data_mut()[start..].copy_from_slice(&self.scratch[..len]);
-            set_header(&mut frame.data_mut()[at..], ENCODED, len);
+        if again || found.covered <= SHIM + found.len * REFERENCE {
+            self.bytes_out += payload.len() as u64;
+            self.remember(payload, key, &samples, &References::default());
+            return Ok(());
         }
+        let len = self.write(payload, protocol, key, &found);
+        self.count(&found);
+        let start = at + header;
+        frame.truncate(start + len);
+        frame.data_mut()[start..].copy_from_slice(&self.scratch[..len]);
+        set_header(&mut frame.data_mut()[at..], ENCODED, len);
+        let sent = &frame.data()[start + SHIM + found.len * REFERENCE..];
+        if is_remembered(sent) {
+            self.remember(sent, XxHash3_64::oneshot(sent), &samples, &found);
+        }
+        self.encoded += 1;
+        self.bytes_out += len as u64;
         Ok(())
     }
 

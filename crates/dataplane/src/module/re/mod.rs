@@ -1,18 +1,27 @@
 //! Redundancy elimination between two boxes (Spring and Wetherall 2000; Anand et al. 2008): bytes that went by lately
 //! are replaced by where they stand in a packet that both boxes remember.
 //!
-//! Both ends keep the IP payloads of the last packets. The encoder samples fingerprints of 64-byte windows (a gear
-//! hash), finds windows that it has seen, widens each match to both sides, and sends references in place of the bytes.
-//! A packet is named by the hash of its content, not by a number, so the two ends need not count alike: after loss or
-//! reordering a reference either finds the very bytes or finds nothing, which is a drop by name, and what was restored
-//! is checked by its own hash.
+//! Both ends keep of the last packets what was sent as it is: whole IP payloads, or what stood between references. The
+//! encoder samples fingerprints of 64-byte windows (a gear hash), finds windows that it has seen, widens each match to
+//! both sides, and sends references in place of the bytes. What is remembered is named by the hash of its content, not
+//! by a number, so the two ends need not count alike: after loss or reordering a reference either finds the very bytes
+//! or finds nothing, which is a drop by name, and what was restored is checked by its own hash.
 //!
-//! A lost packet must not stay in the way for ever: what TCP sends again is never encoded, so it reaches the other end,
-//! and its store, whatever was lost before.
+//! Loss stays bounded. Where references may lead to bytes that were references themselves, one lost packet takes with
+//! it all later ones that repeat its bytes (Le, Srivatsa and Iyengar 2012). Nobody here tells the encoder what is
+//! missing, so:
+//!
+//! * A reference leads to bytes that went over the link in one packet, never to another reference.
+//! * At most eight packets refer to the same packet. After that its bytes are sent again.
+//! * What TCP sends again is never encoded.
+//!
+//! So of packets that are lost, or come behind later ones, each takes at most eight others with it, and eight packets
+//! in nine of what repeats for ever are saved. With a decoder that starts late the same holds of each packet that the
+//! encoder remembers. The decoder must remember no less than the encoder, and more where packets come twice.
 //!
 //! ## Format
 //! An encoded packet has IP protocol 253 (for experiments, RFC 3692) and this in place of its payload; a decoder passes
-//! all others on and remembers them. Fragments are neither encoded nor remembered.
+//! all others on. Fragments and what is shorter than 96 bytes are neither encoded nor remembered.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -20,7 +29,7 @@
 //! | 1 | number of references |
 //! | 2 | length of the payload |
 //! | 4 | lower half of the hash (XXH3, 64 bits) of the payload |
-//! | 14 each | reference: hash of the remembered payload (8), where in it (2), where in this one (2), length (2) |
+//! | 14 each | reference: hash of the remembered bytes (8), where in them (2), where in this one (2), length (2) |
 //! | the rest | the bytes between the references, in order |
 
 mod decoder;
@@ -39,9 +48,9 @@ use crate::frame::LONGEST;
 const ENCODED: u8 = 253;
 /// Bytes of a fingerprint's window, given by a gear hash of 64 bits.
 const WINDOW: usize = 64;
-/// The shortest payload that is encoded and remembered: a window, and what a reference to it costs.
+/// The least that is remembered, and the shortest payload that is encoded: a window, and what a reference to it costs.
 const SHORTEST: usize = 96;
-/// The longest payload that is remembered.
+/// The most that is remembered of a packet.
 const LONGEST_PAYLOAD: usize = LONGEST;
 /// The first four fields of the format.
 const SHIM: usize = 8;
@@ -50,7 +59,12 @@ const REFERENCE: usize = 14;
 /// The most references of a packet.
 const REFERENCES: usize = 16;
 
-/// What of a remembered packet stands where.
+/// Whether both ends remember this when it is sent as it is.
+fn is_remembered(sent: &[u8]) -> bool {
+    (SHORTEST..=LONGEST_PAYLOAD).contains(&sent.len())
+}
+
+/// Which remembered bytes stand where.
 #[derive(Clone, Copy, Default, Debug)]
 struct Reference {
     key: u64,

@@ -1,9 +1,9 @@
-//! The payloads of the last packets.
+//! What was sent as it is in the last packets.
 
 use super::super::ModuleError;
 use super::{LONGEST_PAYLOAD, granted};
 
-/// A ring of payloads with their hashes.
+/// A ring of pieces, one of a packet, with their hashes.
 pub(super) struct Store {
     bytes: Box<[u8]>,
     slots: Box<[Slot]>,
@@ -17,7 +17,7 @@ struct Slot {
 }
 
 impl Store {
-    /// For `packets` payloads: 16 to 65536.
+    /// For `packets` pieces: 16 to 65536.
     pub(super) fn new(packets: usize) -> Result<Self, ModuleError> {
         if !(16..=65536).contains(&packets) {
             return Err(ModuleError::new("packets", "expected 16 to 65536"));
@@ -30,22 +30,22 @@ impl Store {
         })
     }
 
-    /// The payload in `slot` and its key; empty if there is none.
+    /// The piece in `slot` and its key; empty if there is none.
     pub(super) fn get(&self, slot: usize) -> (u64, &[u8]) {
         let Slot { key, len } = self.slots[slot];
         let start = slot * LONGEST_PAYLOAD;
         (key, &self.bytes[start..start + usize::from(len)])
     }
 
-    /// Remember `payload` in place of the oldest. Its slot, and the key of what was there.
-    pub(super) fn insert(&mut self, key: u64, payload: &[u8]) -> (usize, Option<u64>) {
+    /// Remember `piece` in place of the oldest. Its slot, and the key of what was there.
+    pub(super) fn insert(&mut self, key: u64, piece: &[u8]) -> (usize, Option<u64>) {
         let slot = self.next;
         self.next = (slot + 1) % self.slots.len();
-        let len = payload.len().min(LONGEST_PAYLOAD);
+        let len = piece.len().min(LONGEST_PAYLOAD);
         let old = self.slots[slot];
         self.slots[slot] = Slot { key, len: len as u16 };
         let start = slot * LONGEST_PAYLOAD;
-        self.bytes[start..start + len].copy_from_slice(&payload[..len]);
+        self.bytes[start..start + len].copy_from_slice(&piece[..len]);
         (slot, (old.len > 0).then_some(old.key))
     }
 
