@@ -2,16 +2,17 @@
 //!
 //! Whatever clients do, each of a few has a thread for some seconds and 8 KiB. Bodies of requests are never looked at.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use dovetail_units::{Duration, Time};
+use dovetail_units::Duration;
 use httparse::{EMPTY_HEADER, Error, Request};
 use socket2::SockRef;
 
+use crate::deadline::{read, write};
 use crate::driver::Clock;
 
 /// Clients at the same time.
@@ -121,15 +122,15 @@ impl Client {
     fn serve(mut self, answer: &impl Fn(&str, &str) -> Response) -> io::Result<()> {
         let (response, has_body) = self.hear(answer)?;
         let until = self.clock.now() + TAKE;
-        self.write(head(&response).as_bytes(), until)?;
+        write(&mut self.stream, &self.clock, head(&response).as_bytes(), until)?;
         if has_body {
-            self.write(response.body.as_bytes(), until)?;
+            write(&mut self.stream, &self.clock, response.body.as_bytes(), until)?;
         }
         // If there were bytes that nobody has read, closing would take back the answer.
         self.stream.shutdown(Shutdown::Write)?;
         let mut rest = [0; 4096];
         for _ in 0..PIECES {
-            if self.read(&mut rest, until)? == 0 {
+            if read(&mut self.stream, &self.clock, &mut rest, until)? == 0 {
                 break;
             }
         }
@@ -141,7 +142,7 @@ impl Client {
         let until = self.clock.now() + ASK;
         let (mut head, mut length) = ([0; LONGEST], 0);
         loop {
-            length += match self.read(&mut head[length..], until)? {
+            length += match read(&mut self.stream, &self.clock, &mut head[length..], until)? {
                 0 => return Err(ErrorKind::UnexpectedEof.into()),
                 count => count,
             };
@@ -157,35 +158,6 @@ impl Client {
                 Ok(_) | Err(Error::TooManyHeaders) => return wrong("431 Request Header Fields Too Large"),
                 Err(_) => return wrong("400 Bad Request"),
             }
-        }
-    }
-
-    fn read(&mut self, piece: &mut [u8], until: Time) -> io::Result<usize> {
-        loop {
-            self.stream.set_read_timeout(Some(self.left(until)?))?;
-            match self.stream.read(piece) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                other => return other,
-            }
-        }
-    }
-
-    fn write(&mut self, mut bytes: &[u8], until: Time) -> io::Result<()> {
-        while !bytes.is_empty() {
-            self.stream.set_write_timeout(Some(self.left(until)?))?;
-            match self.stream.write(bytes) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                other => bytes = &bytes[other?..],
-            }
-        }
-        Ok(())
-    }
-
-    /// The time until then, which is above zero.
-    fn left(&self, until: Time) -> io::Result<std::time::Duration> {
-        match until.since(self.clock.now()).as_nanos() {
-            0 => Err(ErrorKind::TimedOut.into()),
-            nanos => Ok(std::time::Duration::from_nanos(nanos)),
         }
     }
 }
@@ -204,6 +176,8 @@ fn head(response: &Response) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+
     use super::*;
 
     /// A server whose answers have so many bytes, and another handle of its listener.

@@ -19,6 +19,7 @@ pub mod config;
 pub mod confine;
 pub mod control;
 pub mod core;
+mod deadline;
 pub mod driver;
 pub mod file;
 pub mod frame;

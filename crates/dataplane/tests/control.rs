@@ -264,8 +264,12 @@ struct Reachable {
 
 impl Reachable {
     fn start() -> Self {
+        Self::with_flows(300)
+    }
+
+    fn with_flows(flows: u16) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let running = Running::start(|| with_traffic(300));
+        let running = Running::start(move || with_traffic(flows));
         let socket = Bound::at(&folder.path().join("run/box.sock")).unwrap().serve(running.counter.clone()).unwrap();
         Self { socket: Some(socket), running, folder }
     }
@@ -398,6 +402,43 @@ fn silent_clients_fill_their_places_and_no_more() {
     silent.pop();
     // The place is free as soon as the box has seen that the client is gone.
     let heard = (0..10_000).any(|_| reachable.client().snapshot(0).is_ok());
+    assert!(heard);
+}
+
+fn wait(ms: u64) {
+    thread::park_timeout(std::time::Duration::from_millis(ms));
+}
+
+#[test]
+fn clients_whose_requests_come_byte_by_byte_lose_their_places_after_two_seconds() {
+    let reachable = Reachable::start();
+    let mut slow: Vec<UnixStream> = (0..8).map(|_| reachable.raw()).collect();
+    assert!(matches!(reachable.client().snapshot(0), Err(ClientError::Unavailable(_))));
+    let heard = (0..15).any(|_| {
+        slow.iter_mut().for_each(|slow| drop(slow.write_all(b" ")));
+        wait(300);
+        reachable.client().snapshot(0).is_ok()
+    });
+    assert!(heard);
+}
+
+#[test]
+fn clients_that_take_an_answer_piece_by_piece_lose_their_places_after_two_seconds() {
+    let reachable = Reachable::with_flows(1000);
+    let request = Request::Snapshot { flows: 1000 }.to_line();
+    let mut slow: Vec<UnixStream> = (0..8).map(|_| reachable.raw()).collect();
+    for slow in &mut slow {
+        slow.set_nonblocking(true).unwrap();
+        // Until the box, which cannot get rid of its answers, reads no more.
+        while slow.write(request.as_bytes()).is_ok() {}
+    }
+    assert!(matches!(reachable.client().snapshot(0), Err(ClientError::Unavailable(_))));
+    // An answer has 38 such pieces.
+    let heard = (0..15).any(|_| {
+        slow.iter_mut().for_each(|slow| drop(slow.read(&mut [0; 12_000])));
+        wait(300);
+        reachable.client().snapshot(0).is_ok()
+    });
     assert!(heard);
 }
 

@@ -1,15 +1,17 @@
 //! Lines of limited length from somebody who may be slow, silent or hostile.
 
-use std::io::{self, ErrorKind, Read};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+
+use dovetail_units::Duration;
+
+use crate::deadline::read;
+use crate::driver::Clock;
 
 /// A client that says nothing for so long is let go.
 const SILENCE: Duration = Duration::from_secs(300);
 
-/// A begun line goes on within this time, and comes in few pieces.
-const PIECE: Duration = Duration::from_secs(2);
-const PIECES: usize = 16;
+/// A begun line comes within this time.
+const LINE: Duration = Duration::from_secs(2);
 
 /// Why there is no line.
 pub(super) enum NoLine {
@@ -22,18 +24,20 @@ pub(super) enum NoLine {
 /// Reads lines of at most so many bytes.
 pub(super) struct Lines {
     stream: UnixStream,
+    clock: Clock,
     read: Vec<u8>,
     longest: usize,
 }
 
 impl Lines {
     pub fn new(stream: UnixStream, longest: usize) -> Self {
-        Self { stream, read: Vec::new(), longest }
+        Self { stream, clock: Clock::start(), read: Vec::new(), longest }
     }
 
     /// The next line without its end.
     pub fn next(&mut self) -> Result<Vec<u8>, NoLine> {
-        for _ in 0..=PIECES {
+        let mut whole_by = None;
+        loop {
             if let Some(end) = self.read.iter().position(|&byte| byte == b'\n') {
                 let rest = self.read.split_off(end + 1);
                 let mut line = std::mem::replace(&mut self.read, rest);
@@ -43,25 +47,13 @@ impl Lines {
             if self.read.len() > self.longest {
                 return Err(NoLine::TooLong);
             }
-            let wait = if self.read.is_empty() { SILENCE } else { PIECE };
-            self.piece(wait).map_err(|_| NoLine::End)?;
-        }
-        Err(NoLine::End)
-    }
-
-    fn piece(&mut self, wait: Duration) -> io::Result<()> {
-        self.stream.set_read_timeout(Some(wait))?;
-        let mut piece = [0; 4096];
-        let count = loop {
-            match self.stream.read(&mut piece) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                other => break other?,
+            let now = self.clock.now();
+            let until = if self.read.is_empty() { now + SILENCE } else { *whole_by.get_or_insert(now + LINE) };
+            let mut piece = [0; 4096];
+            match read(&mut self.stream, &self.clock, &mut piece, until) {
+                Ok(0) | Err(_) => return Err(NoLine::End),
+                Ok(count) => self.read.extend_from_slice(&piece[..count]),
             }
-        };
-        if count == 0 {
-            return Err(ErrorKind::UnexpectedEof.into());
         }
-        self.read.extend_from_slice(&piece[..count]);
-        Ok(())
     }
 }

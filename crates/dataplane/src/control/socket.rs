@@ -1,7 +1,7 @@
 //! The control socket and its clients.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
@@ -10,13 +10,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
+use dovetail_units::Duration;
 use socket2::{Domain, SockAddr, SockRef, Type};
 
 use super::desk::Counter;
 use super::lines::{Lines, NoLine};
 use super::protocol::{Answer, LONGEST, Request};
+use crate::deadline::write;
+use crate::driver::Clock;
 
 /// Clients at the same time.
 const CLIENTS: usize = 8;
@@ -25,7 +27,7 @@ const CLIENTS: usize = 8;
 const TAKE: Duration = Duration::from_secs(2);
 
 /// Where no client can be accepted, the next try comes after this time.
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// A Unix socket whose clients are answered. It is removed when this is dropped.
 pub struct Socket {
@@ -153,7 +155,7 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
 fn accept(listener: &UnixListener, counter: &Counter, closed: &AtomicBool) {
     let clients = Arc::new(AtomicUsize::new(0));
     while !closed.load(Ordering::Relaxed) {
-        let Ok((stream, _)) = listener.accept() else {
+        let Ok((mut stream, _)) = listener.accept() else {
             // It was shut down, a client is gone already, or there are no descriptors, perhaps for good: without one
             // the kernel does not even say that it was shut down.
             thread::park_timeout(PAUSE);
@@ -161,7 +163,7 @@ fn accept(listener: &UnixListener, counter: &Counter, closed: &AtomicBool) {
         };
         if clients.load(Ordering::Relaxed) >= CLIENTS {
             let full = format!("{CLIENTS} clients talk to this box already; try again later");
-            let _ = send(&stream, &Answer::Unavailable(full));
+            let _ = send(&mut stream, &Answer::Unavailable(full));
             continue;
         }
         clients.fetch_add(1, Ordering::Relaxed);
@@ -177,23 +179,23 @@ fn accept(listener: &UnixListener, counter: &Counter, closed: &AtomicBool) {
     }
 }
 
-fn serve(stream: UnixStream, counter: &Counter) -> io::Result<()> {
+fn serve(mut stream: UnixStream, counter: &Counter) -> io::Result<()> {
     let mut lines = Lines::new(stream.try_clone()?, LONGEST);
     loop {
         let answer = match lines.next() {
             Ok(line) => Request::from_line(&line).map_or_else(Answer::Error, |request| counter.ask(request)),
             Err(NoLine::TooLong) => {
-                return send(&stream, &Answer::Error(format!("a request has at most {LONGEST} bytes")));
+                return send(&mut stream, &Answer::Error(format!("a request has at most {LONGEST} bytes")));
             }
             Err(NoLine::End) => return Ok(()),
         };
-        send(&stream, &answer)?;
+        send(&mut stream, &answer)?;
     }
 }
 
-fn send(mut stream: &UnixStream, answer: &Answer) -> io::Result<()> {
-    stream.set_write_timeout(Some(TAKE))?;
-    stream.write_all(answer.to_line().as_bytes())
+fn send(stream: &mut UnixStream, answer: &Answer) -> io::Result<()> {
+    let clock = Clock::start();
+    write(stream, &clock, answer.to_line().as_bytes(), clock.now() + TAKE)
 }
 
 #[cfg(test)]
