@@ -33,7 +33,7 @@ struct Words {
 impl InputError {
     /// About the file as a whole.
     pub fn new(file: &str, message: impl Into<String>) -> Self {
-        let (file, message) = (file.to_string(), message.into());
+        let (file, message) = (called(file).to_string(), message.into());
         Self { file, text: "".into(), span: None, message, help: None, words: Box::default() }
     }
 
@@ -279,8 +279,20 @@ impl Likeness {
         // One slip in a short word, such as `upd`, weighs more with Jaro and Winkler than it should.
         let one_slip = a.len().min(b.len()) >= 3 && distance == 1;
         let swapped = strsim::levenshtein(a, b) > distance;
-        Self { slips: (distance, !swapped), score, plausible: one_slip || score > 0.75 }
+        Self { slips: (distance, !swapped), score, plausible: one_slip || score > 0.75 || is_shortened(a, b) }
     }
+}
+
+/// Whether `short` is `name` without at most half of its letters, but for the first.
+fn is_shortened(short: &str, name: &str) -> bool {
+    let mut left = name.chars();
+    let in_order = short.chars().all(|letter| left.any(|other| other == letter));
+    in_order && 2 * short.len() >= name.len() && short.chars().next() == name.chars().next()
+}
+
+/// What messages call a file of this name, where `-` is standard input.
+pub fn called(name: &str) -> &str {
+    if name == "-" { "standard input" } else { name }
 }
 
 /// A number as a person writes it: with an exponent where digits would have to be counted.
@@ -316,6 +328,8 @@ mod tests {
             );
         }
         assert_eq!(nearest("trade", ["tradeoff", "drr"].into_iter()), Some("tradeoff"), "begun and not ended");
+        assert_eq!(nearest("pkt", ["pcap", "packet"].into_iter()), Some("packet"), "letters left out");
+        assert_eq!(nearest("pt", ["packet"].into_iter()), None, "too many of them");
         for wrong in ["", "x", "quick", "tradeoff"] {
             assert_eq!(nearest(wrong, networks.into_iter()), None, "{wrong}");
         }

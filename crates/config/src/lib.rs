@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 
 pub use by_resource::ByResource;
 use error::table_for_list;
-pub use error::{InputError, nearest, number, unknown};
+pub use error::{InputError, called, nearest, number, unknown};
 use kind::{belongs, no_toml, other_kind, section_of, words};
 pub use overrides::{apply as apply_overrides, apply_to as override_table};
 pub use place::value_of;
@@ -67,6 +67,7 @@ pub fn decode(name: &str, bytes: Vec<u8>) -> Result<String, InputError> {
 /// # Errors
 /// It is not TOML, or not what `T` takes; or an override is wrong.
 pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -> Result<Read<T>, InputError> {
+    let name = called(name);
     let label = match overrides {
         [] => name.to_string(),
         changes => format!("{name} (with --set {})", changes.join(" --set ")),
@@ -134,6 +135,16 @@ mod tests {
     struct File {
         #[expect(dead_code, reason = "only read")]
         ecn: Ecn,
+    }
+
+    #[test]
+    fn standard_input_is_called_so() {
+        let read = |overrides: &[String]| read::<BTreeMap<String, u32>>("-", "x = 'a'", overrides).unwrap_err();
+        assert!(read(&[]).to_string().contains("--> standard input:1:5"), "{}", read(&[]));
+        let changed = read(&["y=1".into()]);
+        assert!(changed.to_string().contains("--> standard input (with --set y=1):1:5"), "{changed}");
+        let bytes = decode("-", b"\xff".into()).unwrap_err();
+        assert!(bytes.to_string().starts_with("standard input: line 1"), "{bytes}");
     }
 
     #[test]

@@ -51,6 +51,16 @@ fn the_report_has_what_modules_have_counted() {
 }
 
 #[test]
+fn a_configuration_from_standard_input_is_called_so() {
+    let folder = folder("20");
+    let said = folder.shell("echo 'schedular = \"fifo\"' | $dovetail live - --dry-run");
+    assert!(said.code == Some(2) && said.err.contains("--> standard input:1:1"), "{said:?}");
+    let said = folder.shell("$dovetail live - --set ports.in=eth0 --set ports.out=packet:eth1 < box.toml");
+    assert!(said.code == Some(2) && said.err.contains("--> standard input (with --set ports.in=eth0"), "{said:?}");
+    assert!(said.err.contains("KIND one of packet, xdp, tun, tap, pcap; did you mean \"packet:eth0\"?"), "{said:?}");
+}
+
+#[test]
 fn a_dry_run_says_what_would_be_done_and_writes_nothing() {
     let folder = folder("20");
     let said = folder.dovetail(&["live", "box.toml", "--dry-run", "--set", "control.socket=\"box.sock\""]).succeeds();

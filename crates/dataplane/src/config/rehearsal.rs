@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use dovetail_config::InputError;
+use dovetail_config::{InputError, called};
 use dovetail_units::Duration;
 
 use super::{Config, IDLE, StartError};
@@ -48,7 +48,7 @@ impl Config {
     /// In one line: the file, the ports, and the scheduler between them.
     pub fn summary(&self) -> String {
         let (ports, scheduler) = (&self.file.ports, &self.file.scheduler.get_ref().0);
-        format!("{}: {} -> {scheduler} -> {}", self.name, ports.inside.get_ref(), ports.outside.get_ref())
+        format!("{}: {} -> {scheduler} -> {}", called(&self.name), ports.inside.get_ref(), ports.outside.get_ref())
     }
 
     /// A key that others can read, and what the interfaces do that harms the box.

@@ -15,7 +15,7 @@ impl Config {
     /// its ports, where it is talked to and watched, and what stands around it.
     pub fn reread(&self) -> Result<Self, InputError> {
         if self.name == "-" {
-            return Err(InputError::new("-", "the configuration came from standard input, which cannot be read again"));
+            return Err(InputError::new("-", "the configuration came from there and cannot be read again"));
         }
         let bytes = file::read_at(Path::new(&self.name))
             .map_err(|error| InputError::new(&self.name, format!("cannot be read: {error}")))?;

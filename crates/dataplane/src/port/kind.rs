@@ -175,7 +175,7 @@ impl FromStr for Kind {
 
 /// Of which kind a port without one was probably meant: a name as long as an interface's may be is one.
 fn kind_of(text: &str) -> Option<&'static str> {
-    let is_capture = text.contains('>') || text.ends_with(".pcap") || text.ends_with(".pcapng");
+    let is_capture = text.contains('>') || text.contains(".pcap");
     let is_interface = (1..=15).contains(&text.len()) && !text.contains(['/', ' ', '%']) && !KINDS.contains(&text);
     match is_capture {
         true => Some("pcap"),
@@ -222,8 +222,10 @@ mod tests {
     fn a_wrong_kind_brings_the_nearest() {
         let message = |text: &str| text.parse::<Kind>().unwrap_err().to_string();
         assert!(message("paket:eth0").contains("did you mean \"packet:eth0\"?"));
+        assert!(message("pkt:eth0").contains("did you mean \"packet:eth0\"?"));
         assert!(message("eth0").ends_with("tap, pcap; did you mean \"packet:eth0\"?"));
         assert!(message("in.pcap").ends_with("did you mean \"pcap:in.pcap\"?"));
+        assert!(message("in.pcap.gz").ends_with("did you mean \"pcap:in.pcap.gz\"?"));
         assert!(message(">out.pcapng").ends_with("did you mean \"pcap:>out.pcapng\"?"));
         assert!(message("packet").ends_with("tap, pcap") && message("no name").ends_with("tap, pcap"));
         assert!(message("packet:").contains("nothing follows the colon"));
