@@ -1,7 +1,6 @@
 //! The end that restores packets.
 
-use std::hash::{BuildHasherDefault, Hasher};
-
+use ahash::RandomState;
 use dovetail_wire::IpView;
 use hashbrown::HashMap;
 use serde::Deserialize;
@@ -31,28 +30,14 @@ impl Default for DecoderConfig {
 pub struct Decoder {
     store: Store,
     /// From the hash of remembered bytes to their latest slot. Looked up only, never walked through, and never
-    /// longer than the store.
-    slots: HashMap<u64, u32, BuildHasherDefault<Same>>,
+    /// longer than the store. Whoever sends packets can choose the keys, but not where they go.
+    slots: HashMap<u64, u32, RandomState>,
     scratch: Box<[u8; LONGEST_PAYLOAD]>,
     restored: u64,
     missing: u64,
 }
 
 const MISSING: ModuleDrop = ModuleDrop("re-missing");
-
-/// Keys are hashes.
-#[derive(Default)]
-struct Same(u64);
-
-impl Hasher for Same {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, _: &[u8]) {}
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
-    }
-}
 
 impl Decoder {
     /// A module with these parameters.
@@ -61,7 +46,7 @@ impl Decoder {
     /// One is out of range.
     pub fn new(config: &DecoderConfig) -> Result<Self, ModuleError> {
         let store = Store::new(config.packets)?;
-        let mut slots = HashMap::with_hasher(BuildHasherDefault::default());
+        let mut slots = HashMap::with_hasher(RandomState::new());
         slots.try_reserve(store.capacity() * 2).map_err(|_| no_memory())?;
         Ok(Self { store, slots, scratch: Box::new([0; LONGEST_PAYLOAD]), restored: 0, missing: 0 })
     }
@@ -159,5 +144,17 @@ impl Module for Decoder {
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         vec![("restored", self.restored), ("missing", self.missing)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_can_tell_which_keys_share_a_place_in_the_table() {
+        let decoder = || Decoder::new(&DecoderConfig { packets: 16 }).unwrap();
+        let place = |decoder: &Decoder| decoder.slots.hasher().hash_one(1u64);
+        assert_ne!(place(&decoder()), place(&decoder()));
     }
 }
