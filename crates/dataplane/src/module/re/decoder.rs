@@ -9,7 +9,7 @@ use twox_hash::XxHash3_64;
 use super::super::{Module, ModuleDrop, ModuleError, ip_offset};
 use super::encoder::is_fragment;
 use super::store::Store;
-use super::{ENCODED, LONGEST_PAYLOAD, REFERENCE, Reference, SHIM, is_remembered, no_memory, set_header};
+use super::{ENCODED, LONGEST_PAYLOAD, REFERENCE, Reference, SHIM, check, is_remembered, no_memory, set_header};
 use crate::frame::Frame;
 
 /// Parameters of [`Decoder`].
@@ -67,7 +67,7 @@ impl Decoder {
     /// Restore `encoded` in `scratch`. The length and the protocol.
     fn restore(&mut self, encoded: &[u8]) -> Result<(usize, u8), ModuleDrop> {
         let malformed = ModuleDrop("re-malformed");
-        let (&[protocol, count, l0, l1, c0, c1, c2, c3], rest) =
+        let (&[protocol, count, l0, l1, s0, s1, s2, s3, c0, c1, c2, c3], rest) =
             encoded.split_first_chunk::<SHIM>().ok_or(malformed)?;
         let len = usize::from(u16::from_be_bytes([l0, l1]));
         let out = self.scratch.get_mut(..len).ok_or(malformed)?;
@@ -94,7 +94,7 @@ impl Decoder {
             return Err(malformed);
         }
         last.copy_from_slice(literal);
-        if XxHash3_64::oneshot(out) as u32 != u32::from_be_bytes([c0, c1, c2, c3]) {
+        if check(u32::from_be_bytes([s0, s1, s2, s3]), out) != u32::from_be_bytes([c0, c1, c2, c3]) {
             return Err(ModuleDrop("re-corrupt"));
         }
         Ok((len, protocol))

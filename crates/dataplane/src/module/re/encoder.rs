@@ -2,12 +2,13 @@
 
 use dovetail_wire::IpView;
 use gearhash::Hasher;
+use ring::rand::{SecureRandom, SystemRandom};
 use serde::Deserialize;
 use twox_hash::XxHash3_64;
 
 use super::super::{Module, ModuleDrop, ModuleError, ip_offset};
 use super::store::Store;
-use super::{ENCODED, REFERENCE, REFERENCES, Reference, SHIM, WINDOW, granted, is_remembered, set_header};
+use super::{ENCODED, REFERENCE, REFERENCES, Reference, SHIM, WINDOW, check, granted, is_remembered, set_header};
 use crate::frame::{BUFFER, Frame};
 
 /// One window in 32 is sampled: the top five bits of its hash, which depend on all 64 bytes, are zero.
@@ -36,6 +37,8 @@ impl Default for EncoderConfig {
 /// Replaces what went by lately.
 pub struct Encoder {
     store: Store,
+    /// Of the checks, which senders do not know.
+    seed: u32,
     /// How many packets referred to what is in a slot.
     uses: Box<[u8]>,
     /// By the fingerprint's upper bits; the latest counts.
@@ -81,8 +84,13 @@ impl Encoder {
         // Room for the samples of packets of 1500 bytes, half full.
         let fingerprints = (config.packets * 96).next_power_of_two();
         granted::<Fingerprint>(fingerprints)?;
+        let mut seed = [0; 4];
+        SystemRandom::new()
+            .fill(&mut seed)
+            .map_err(|_| ModuleError::new("kind", "the system gives no random numbers"))?;
         Ok(Self {
             store,
+            seed: u32::from_ne_bytes(seed),
             uses: vec![0; config.packets].into(),
             fingerprints: vec![Fingerprint::default(); fingerprints].into(),
             progress: vec![(0, 0); FLOWS].into(),
@@ -175,8 +183,8 @@ impl Encoder {
     }
 
     /// Remember the bytes that are `sent` as they are: all but those of the references in `found`.
-    fn remember(&mut self, sent: &[u8], key: u64, samples: &Samples, found: &References) {
-        let (slot, _) = self.store.insert(key, sent);
+    fn remember(&mut self, sent: &[u8], samples: &Samples, found: &References) {
+        let (slot, _) = self.store.insert(XxHash3_64::oneshot(sent), sent);
         self.uses[slot] = 0;
         let mut references = found.list[..found.len].iter().peekable();
         // Where the bytes since the last reference begin in the payload, and how many before them are not sent.
@@ -201,12 +209,13 @@ impl Encoder {
     }
 
     /// The encoded payload in `scratch`, and its length.
-    fn write(&mut self, payload: &[u8], protocol: u8, key: u64, found: &References) -> usize {
+    fn write(&mut self, payload: &[u8], protocol: u8, found: &References) -> usize {
         let out = &mut self.scratch;
         out[0] = protocol;
         out[1] = found.len as u8;
         out[2..4].copy_from_slice(&(payload.len() as u16).to_be_bytes());
-        out[4..SHIM].copy_from_slice(&(key as u32).to_be_bytes());
+        out[4..8].copy_from_slice(&self.seed.to_be_bytes());
+        out[8..SHIM].copy_from_slice(&check(self.seed, payload).to_be_bytes());
         let (mut at, mut done) = (SHIM + found.len * REFERENCE, 0);
         let references = out[SHIM..at].as_chunks_mut::<REFERENCE>().0;
         found.list.iter().zip(references).for_each(|(reference, place)| reference.write(place));
@@ -247,16 +256,15 @@ impl Module for Encoder {
             self.bytes_out += payload.len() as u64;
             return Ok(());
         }
-        let key = XxHash3_64::oneshot(payload);
         let mut samples = Samples { list: [(0, 0); SAMPLES], len: 0 };
         let found = self.find(payload, &mut samples);
         let again = self.is_sent_again(&ip, payload);
         if again || found.covered <= SHIM + found.len * REFERENCE {
             self.bytes_out += payload.len() as u64;
-            self.remember(payload, key, &samples, &References::default());
+            self.remember(payload, &samples, &References::default());
             return Ok(());
         }
-        let len = self.write(payload, protocol, key, &found);
+        let len = self.write(payload, protocol, &found);
         self.count(&found);
         let start = at + header;
         frame.truncate(start + len);
@@ -264,7 +272,7 @@ impl Module for Encoder {
         set_header(&mut frame.data_mut()[at..], ENCODED, len);
         let sent = &frame.data()[start + SHIM + found.len * REFERENCE..];
         if is_remembered(sent) {
-            self.remember(sent, XxHash3_64::oneshot(sent), &samples, &found);
+            self.remember(sent, &samples, &found);
         }
         self.encoded += 1;
         self.bytes_out += len as u64;

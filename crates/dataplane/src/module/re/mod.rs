@@ -5,7 +5,8 @@
 //! encoder samples fingerprints of 64-byte windows (a gear hash), finds windows that it has seen, widens each match to
 //! both sides, and sends references in place of the bytes. What is remembered is named by the hash of its content, not
 //! by a number, so the two ends need not count alike: after loss or reordering a reference either finds the very bytes
-//! or finds nothing, which is a drop by name, and what was restored is checked by its own hash.
+//! or finds nothing, which is a drop by name. Senders can make two packets with the same hash, so what was restored is
+//! checked by a hash whose seed they do not know.
 //!
 //! Loss stays bounded. Where references may lead to bytes that were references themselves, one lost packet takes with
 //! it all later ones that repeat its bytes (Le, Srivatsa and Iyengar 2012). Nobody here tells the encoder what is
@@ -28,8 +29,9 @@
 //! | 1 | the protocol (next header) that was there |
 //! | 1 | number of references |
 //! | 2 | length of the payload |
-//! | 4 | lower half of the hash (XXH3, 64 bits) of the payload |
-//! | 14 each | reference: hash of the remembered bytes (8), where in them (2), where in this one (2), length (2) |
+//! | 4 | seed: drawn by the encoder when it starts |
+//! | 4 | lower half of the payload's hash (XXH3, 64 bits) with that seed |
+//! | 14 each | reference: hash of the remembered bytes (8), where in them (2), where in this payload (2), length (2) |
 //! | the rest | the bytes between the references, in order |
 
 mod decoder;
@@ -40,6 +42,7 @@ pub use decoder::{Decoder, DecoderConfig};
 pub use encoder::{Encoder, EncoderConfig};
 
 use dovetail_wire::IpView;
+use twox_hash::XxHash3_64;
 
 use super::ModuleError;
 use crate::frame::LONGEST;
@@ -52,12 +55,17 @@ const WINDOW: usize = 64;
 const SHORTEST: usize = 96;
 /// The most that is remembered of a packet.
 const LONGEST_PAYLOAD: usize = LONGEST;
-/// The first four fields of the format.
-const SHIM: usize = 8;
+/// The first five fields of the format.
+const SHIM: usize = 12;
 /// Bytes of a reference.
 const REFERENCE: usize = 14;
 /// The most references of a packet.
 const REFERENCES: usize = 16;
+
+/// By which the decoder knows the payload again, whoever made it.
+fn check(seed: u32, payload: &[u8]) -> u32 {
+    XxHash3_64::oneshot_with_seed(seed.into(), payload) as u32
+}
 
 /// Whether both ends remember this when it is sent as it is.
 fn is_remembered(sent: &[u8]) -> bool {
