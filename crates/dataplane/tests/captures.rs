@@ -155,6 +155,12 @@ fn a_box_between_an_interface_and_itself_is_refused() {
     let text = "scheduler = \"fifo\"\nports = { in = \"packet:lo\", out = \"xdp:lo\" }\n";
     let error = Live::open(&Config::parse("box.toml", text, &[]).unwrap()).err().unwrap().to_string();
     assert!(error.contains("box.toml:2:") && error.contains("lo is the interface of ports.in already"), "{error}");
+    // By another name that the kernel takes for it.
+    let text = "scheduler = \"fifo\"\nports = { in = \"packet:lo\", out = \"packet:lo:1\" }\n";
+    let config = Config::parse("box.toml", text, &[]).unwrap();
+    for error in [Live::open(&config).err().unwrap().to_string(), config.rehearse().unwrap_err().to_string()] {
+        assert!(error.contains("lo:1 is the interface of ports.in already, which has the name lo"), "{error}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::values::named_file;
 use super::{Config, StartError, folder_of};
 use crate::module::ModuleConfig;
 use crate::port::decorate::{Faults, Faulty, Recorded, Traced};
-use crate::port::{Kind, OpenError, Port};
+use crate::port::{Kind, OpenError, Port, interface};
 
 /// What happens on purpose to frames that ports bring.
 #[derive(Clone, PartialEq, Debug, Deserialize, Default)]
@@ -127,10 +127,16 @@ impl Config {
             let help = format!("to read a capture: {:?}", written.get_ref().replace('>', ""));
             return Err(self.at(written.span(), message).with_help(help));
         }
-        if let (Some(name), Some(same)) = (inside.interface(), outside.interface())
-            && name == same
-        {
-            return Err(self.at(other.span(), format!("{name} is the interface of ports.in already")));
+        if let (Some(name), Some(same)) = (inside.interface(), outside.interface()) {
+            let message = format!("{same} is the interface of ports.in already");
+            if name == same {
+                return Err(self.at(other.span(), message));
+            }
+            // An interface may have several names.
+            let index = |name: &str| interface(name).ok().map(|found| found.index);
+            if index(name).is_some_and(|found| index(same) == Some(found)) {
+                return Err(self.at(other.span(), format!("{message}, which has the name {name}")));
+            }
         }
         if let (Kind::Capture { input: Some(file), .. }, Kind::Capture { input: Some(same), .. }) = (inside, outside)
             && place(file) == place(same)
