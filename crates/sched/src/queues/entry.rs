@@ -1,5 +1,7 @@
 //! What heap and tournament keep of a flow.
 
+use core::hint::select_unpredictable;
+
 use dovetail_units::Time;
 
 /// What flows are ordered by.
@@ -41,6 +43,11 @@ pub trait Entry<K>: Copy + Ord {
     }
     /// As `<`, without a branch where the key allows it.
     fn precedes(&self, other: &Self) -> bool;
+    /// The first or the second one.
+    #[inline]
+    fn select(is_first: bool, first: Self, second: Self) -> Self {
+        select_unpredictable(is_first, first, second)
+    }
 }
 
 impl<K: Key> Entry<K> for (K, u32) {

@@ -6,7 +6,6 @@
 //! that ends the way, and the position of a flow needs no memory.
 
 use alloc::vec::Vec;
-use core::hint::select_unpredictable;
 use core::marker::PhantomData;
 
 use super::entry::{Entry, Packed, Unfinished};
@@ -47,6 +46,13 @@ fn least_other<K, E: Entry<K>>(entries: &[E; ARITY], own: usize) -> usize {
     let third = precedes(3, 2);
     let beyond = precedes(2 | third, 1);
     own ^ (1 + beyond + (beyond & third))
+}
+
+/// The least of four entries, of which the one at `own` is `carried`.
+#[inline]
+fn least_with<K, E: Entry<K>>(entries: &[E; ARITY], own: usize, carried: E) -> E {
+    let other = entries[least_other(entries, own)];
+    E::select(other.precedes(&carried), other, carried)
 }
 
 /// Flows by the [ticks](crate::tag::Tag::ticks) of a tag.
@@ -126,14 +132,14 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     #[inline]
     pub fn lower(&mut self, flow: u32, key: K) {
         self.make_room(flow);
-        let is_lower = |replaced: E, carried: E| carried.precedes(&replaced);
-        self.flows += usize::from(self.carry(flow, E::new(key, flow), is_lower));
+        self.flows += usize::from(self.put_lower(flow, E::new(key, flow)));
     }
 
     /// See to it that [`peek`](Self::peek) is right where keys are [lowered](Self::lower) only: `key` tells the key of
     /// a flow, which is none below the one in the heap, or that the flow shall not be in. What has come first with
     /// another key moves once, which takes one off `moves`; the error is that they do not suffice, and leaves the rest
     /// to the next call. Amortised O(log n).
+    #[inline]
     pub fn correct(&mut self, moves: &mut usize, key: impl Fn(u32) -> Option<K>) -> Result<(), Unfinished> {
         while !self.least.is_none() {
             let flow = self.least.flow();
@@ -143,7 +149,7 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
             }
             *moves = moves.checked_sub(1).ok_or(Unfinished)?;
             self.flows -= usize::from(now.is_none());
-            self.carry(flow, now, |_, _| true);
+            self.replace_first(now);
         }
         Ok(())
     }
@@ -157,7 +163,11 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     #[inline]
     pub fn take(&mut self, flow: u32) -> Option<K> {
         let key = self.get(flow)?;
-        self.put(flow, E::NONE);
+        if self.is_first(flow) {
+            self.replace_first(E::NONE);
+        } else {
+            self.put_higher(flow, E::NONE);
+        }
         self.flows -= 1;
         Some(key)
     }
@@ -229,23 +239,44 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
         Some(node[flow as usize % ARITY])
     }
 
-    /// Change the entry of a flow for which there is room: whether it had none. It is carried up to where it makes no
-    /// difference; that of the first flow, the usual case, makes one everywhere.
+    /// Change the entry of a flow for which there is room: whether it had none.
     #[inline]
     fn put(&mut self, flow: u32, entry: E) -> bool {
         if self.is_first(flow) {
-            self.carry(flow, entry, |_, _| true);
+            self.replace_first(entry);
             return false;
         }
-        self.carry(flow, entry, |replaced, carried| replaced != carried)
+        let before = self.find(flow).unwrap_or(E::NONE);
+        if entry.precedes(&before) {
+            self.put_lower(flow, entry);
+        } else {
+            self.put_higher(flow, entry);
+        }
+        before.is_none()
     }
 
-    /// [`put`](Self::put), where `differs` tells whether an entry that is to be replaced by the one carried is another.
+    /// The flow that comes first has this entry from now on, which is carried up all the way.
     #[inline]
-    fn carry(&mut self, flow: u32, entry: E, differs: impl Fn(E, E) -> bool) -> bool {
+    fn replace_first(&mut self, entry: E) {
+        self.changed = self.least.flow();
+        let (mut at, mut carried) = (self.changed as usize, entry);
+        for level in &mut self.levels {
+            steps::take(1);
+            let (node, own) = (at / ARITY, at % ARITY);
+            let Node { entries } = &mut level.nodes[node];
+            entries[own] = carried;
+            carried = least_with(entries, own, carried);
+            at = node;
+        }
+        self.least = carried;
+    }
+
+    /// The flow has this entry from now on if it is less than its own: whether it had none. It takes the place of what
+    /// was least in its nodes, up to the first one in which something is less.
+    #[inline]
+    fn put_lower(&mut self, flow: u32, entry: E) -> bool {
         self.changed = flow;
-        let (mut at, mut carried) = (flow as usize, entry);
-        let (mut was_out, mut is_leaf) = (true, true);
+        let (mut at, mut was_out, mut is_leaf) = (flow as usize, true, true);
         for level in &mut self.levels {
             steps::take(1);
             let (node, own) = (at / ARITY, at % ARITY);
@@ -253,20 +284,43 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
             if self.epoch != 0 && level.epochs[node] != self.epoch {
                 (*entries, level.epochs[node]) = ([E::NONE; ARITY], self.epoch);
             }
-            let replaced = entries[own];
+            let replaced = &mut entries[own];
             if is_leaf {
                 (was_out, is_leaf) = (replaced.is_none(), false);
             }
-            if !differs(replaced, carried) {
+            if !entry.precedes(replaced) {
                 return was_out;
             }
-            entries[own] = carried;
-            let other = entries[least_other(entries, own)];
-            carried = select_unpredictable(other.precedes(&carried), other, carried);
+            *replaced = entry;
             at = node;
         }
-        self.least = carried;
+        if entry.precedes(&self.least) {
+            self.least = entry;
+        }
         was_out
+    }
+
+    /// A flow that is in, and does not come first, has this entry from now on, which is no less than its own. It is
+    /// carried up as far as the flow was the least.
+    #[inline]
+    fn put_higher(&mut self, flow: u32, entry: E) {
+        self.changed = flow;
+        let (mut at, mut carried) = (flow as usize, entry);
+        let mut levels = self.levels.iter_mut();
+        let Some(mut level) = levels.next() else { return };
+        loop {
+            steps::take(1);
+            let (node, own) = (at / ARITY, at % ARITY);
+            let Node { entries } = &mut level.nodes[node];
+            entries[own] = carried;
+            let Some(above) =
+                levels.next().filter(|above| above.nodes[node / ARITY].entries[node % ARITY].flow() == flow)
+            else {
+                return;
+            };
+            carried = least_with(entries, own, carried);
+            (level, at) = (above, node);
+        }
     }
 
     /// That of this flow and all before it. Amortised O(1).

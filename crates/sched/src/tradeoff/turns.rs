@@ -10,6 +10,7 @@
 //! fair queueing, of bonus), so that new flows and small first packets bring no turn earlier.
 
 use alloc::vec::Vec;
+use core::hint::select_unpredictable;
 
 use dovetail_units::{Duration, ResourceVec, Weight};
 
@@ -85,6 +86,17 @@ impl Entry<u128> for Stand {
         // Five instructions: a carry and a borrow.
         self.key() < other.key().wrapping_add(u128::from(self.flow < other.flow))
     }
+
+    // Word by word, or it would go through memory.
+    #[inline]
+    fn select(is_first: bool, first: Self, second: Self) -> Self {
+        let word = |first: u64, second: u64| select_unpredictable(is_first, first, second);
+        Self {
+            high: word(first.high, second.high),
+            low: word(first.low, second.low),
+            flow: word(first.flow, second.flow),
+        }
+    }
 }
 
 /// Order (23) with the turns of those near its ends.
@@ -128,10 +140,12 @@ impl Bonus<2> for Turns {
     const SPARE: u32 = 30;
     const EVENTS: usize = super::EVENTS_PER_CALL;
 
+    #[inline]
     fn place(cost: &ResourceVec<2>) -> Ratio {
         Ratio::of(cost)
     }
 
+    #[inline]
     fn normalised(place: Ratio) -> [u64; 2] {
         place.normalised()
     }
@@ -210,11 +224,13 @@ impl Bonus<2> for Turns {
     }
 
     /// [`take_head`](Self::take_head)'s `work`.
+    #[inline]
     fn work(&self, flow: u32) -> u128 {
         self.flows[flow as usize].work
     }
 
     /// What is left of services and finishes is to be scaled: the flow's weight has changed.
+    #[inline(never)]
     fn scale(&mut self, flow: u32, scale: impl Fn(i128) -> i128) {
         let turn = &mut self.flows[flow as usize];
         turn.head = scale(turn.head as i128) as u128;
@@ -263,6 +279,7 @@ impl Bonus<2> for Turns {
 
 impl Turns {
     /// Find out whose turn it is at this end; the error is that too many flows had to be moved for one call.
+    #[inline(never)]
     fn find_first(&mut self, end: usize, place: impl Fn(u32) -> Option<Ratio>) -> Result<(), Unfinished> {
         let are_known = &mut self.firsts[end].are_known;
         for (half, (heap, is_known)) in self.heaps[end].iter_mut().zip(are_known).enumerate() {
@@ -280,6 +297,7 @@ impl Turns {
     }
 
     /// Who has the least finish of those near this end, which come first in their heaps.
+    #[inline]
     fn least_near(&self, end: usize) -> Option<u32> {
         // One by one: an array of both would go through memory.
         let [even, odd] = &self.heaps[end];
@@ -299,6 +317,7 @@ impl Turns {
         u128::from(self.width > 0)
     }
 
+    #[inline(always)]
     fn set_place(&mut self, flow: u32) {
         if self.rests {
             self.leave_out(flow);
@@ -308,6 +327,7 @@ impl Turns {
     }
 
     /// Who takes another head while nobody has a bonus.
+    #[inline(never)]
     fn leave_out(&mut self, flow: u32) {
         let turn = &mut self.flows[flow as usize];
         if self.unplaced.get(turn.at as usize) != Some(&flow) {
@@ -333,6 +353,7 @@ impl Turns {
         Ok(())
     }
 
+    #[inline(always)]
     fn put_in(&mut self, flow: u32) {
         let turn = &self.flows[flow as usize];
         for (end, heaps) in self.heaps.iter_mut().enumerate() {
@@ -378,8 +399,11 @@ impl Turn {
 
 /// The class of a place: of intervals of half this width, or, where it is 0, of equal places.
 fn class(place: u64, width: u64) -> u64 {
-    let Some(whole) = place.checked_div(width) else { return place };
-    2 * whole + u64::from(place % width >= width.div_ceil(2))
+    if width == 0 {
+        return place;
+    }
+    // Both are below 2^28: such a division takes less.
+    u64::from((2 * place) as u32 / width as u32)
 }
 
 /// How far a packet is from each end of order (23): by the ratio itself where the width is 0, by its logarithm
