@@ -83,18 +83,18 @@ impl<const CLOCKS: usize> Anteroom<CLOCKS> {
     /// A flow of this weight has a packet and is not in the fluid, whose virtual time this is: whether it enters now,
     /// or waits. O(1).
     pub fn admits(&mut self, flow: u32, weight: Weight, visit: &mut Visit, virtual_time: [u128; CLOCKS]) -> bool {
+        if *visit != Visit::New {
+            *visit = Visit::Known;
+            return true;
+        }
         let class = class(weight);
         let is_shut = self.reached.iter().zip(virtual_time).any(|(reached, now)| reached.of(class) > now);
         let closed = is_shut || self.heaviest().is_some_and(|waits| waits >= class);
-        *visit = match *visit {
-            Visit::New if closed => Visit::Waits,
-            Visit::New => Visit::First,
-            _ => Visit::Known,
-        };
-        if *visit == Visit::Waits {
+        *visit = if closed { Visit::Waits } else { Visit::First };
+        if closed {
             self.join(flow, class);
         }
-        *visit != Visit::Waits
+        !closed
     }
 
     fn join(&mut self, flow: u32, class: usize) {

@@ -13,7 +13,7 @@ pub type Favours<const M: usize> = [Option<(u32, f64)>; M];
 /// Backlogged flows with their heads, and whose turn it is to have a bonus.
 pub trait Bonus<const M: usize>: Clone + Debug + Send {
     /// In which proportions a head needs the resources.
-    type Place: Copy + Default + Debug + Send;
+    type Place: Copy + Default + PartialEq + Debug + Send;
     /// A head's bonus leaves up to 2^-SPARE of what it could use unused.
     const SPARE: u32;
     /// So many ends of packets, and instants at which some end, are handled by a call.

@@ -135,16 +135,19 @@ impl Ratio {
     /// That of no packet.
     pub(super) const NONE: Self = Self(u64::MAX);
 
+    #[inline]
     pub(super) fn of(cost: &ResourceVec<2>) -> Self {
         let (a, b) = (cost[0].as_nanos(), cost[1].as_nanos());
         if a >= b { Self(2 * ONE - part(b, a)) } else { Self(part(a, b)) }
     }
 
     /// The normalised processing times, in units of 2^-32.
+    #[inline]
     pub(super) fn normalised(self) -> [u64; 2] {
         if self.0 >= ONE { [ONE, 2 * ONE - self.0] } else { [self.0, ONE] }
     }
 
+    #[inline]
     pub(super) fn normalised_f64(self) -> [f64; 2] {
         self.normalised().map(|t| t as f64 / ONE as f64)
     }
@@ -173,6 +176,7 @@ impl<const M: usize> Times<M> {
 }
 
 /// `small / large` in units of 2^-32, to the nearest; 0 / 0 counts as 1.
+#[inline]
 fn part(small: u64, large: u64) -> u64 {
     match (small, large) {
         (_, 0) => ONE,

@@ -185,9 +185,22 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     }
 
     /// Time has passed until `now`.
+    #[inline(never)]
     fn pass<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         self.pace.pass(now);
         self.hold(queues, started);
+        let may_be_over = queues.packets() == 0 && self.work > 0;
+        let is_idle = !self.ending && !self.stale && self.due > self.now();
+        if is_idle && !may_be_over && self.unstarted.is_empty() {
+            self.settled = true;
+            return;
+        }
+        self.catch_up(queues, started);
+    }
+
+    /// Handle what is due by now.
+    #[inline(never)]
+    fn catch_up<P>(&mut self, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         self.clear_if_over(queues);
         // Once a packet waits, it stays the first one.
         let mut none_waits = started.is_empty();
@@ -351,7 +364,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         let floor = state.floor;
         self.floors.count(floor, true);
         self.turns.join(flow);
-        if let Some(service) = self.take_head(flow, queues, started) {
+        if let Some(service) = self.take_head(flow, None, queues, started) {
             self.set_regular(flow, floor, service as i128);
         }
     }
@@ -469,8 +482,8 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
             return;
         }
         self.run_to_now();
-        self.add_load(&state, old, false);
-        self.add_load(&state, new, true);
+        self.add_load(state.place, state.floor, old, false);
+        self.add_load(state.place, state.floor, new, true);
         let scale = |left: i128| (left * i128::from(old.as_milli()) / i128::from(new.as_milli())).clamp(0, 1 << 95);
         self.change_left(flow, state.floor, state.floor, scale);
         self.turns.scale(flow, scale);
@@ -563,25 +576,30 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
                 return false;
             }
             *events -= 1;
-            if let Some((flow, left)) = regular {
-                match self.next_head(flow, queues, started) {
-                    Some(service) => self.set_regular(flow, queues.flow(flow).state.floor, left + service as i128),
-                    None => self.leave(flow, queues),
+            let end = if regular.is_none() { favoured } else { None };
+            let favoured = end.and_then(|end| self.favoured[end].as_mut().map(|f| (end, f)));
+            let ended = match favoured {
+                Some((end, favoured)) => {
+                    let (had, floor) = (core::mem::take(&mut favoured.had), favoured.floor);
+                    let (flow, left) = (favoured.flow, favoured.left);
+                    self.turns.charge(flow, end, floor.by_weight(had));
+                    Some((flow, left))
                 }
-            } else if let Some((end, favoured)) = favoured.and_then(|end| Some((end, self.favoured[end].as_ref()?))) {
-                let (flow, left) = (favoured.flow, favoured.left);
-                self.turns.charge(flow, end, favoured.floor.by_weight(favoured.had));
-                match self.next_head(flow, queues, started) {
-                    Some(service) => {
-                        let left = left + service as i128;
-                        // Without a floor the next one has not started, so it has not ended.
-                        let left = if queues.flow(flow).state.started { left } else { left.max(1) };
-                        self.favoured[end].iter_mut().for_each(|f| (f.left, f.had) = (left, 0));
-                    }
-                    None => self.leave(flow, queues),
-                }
-            } else {
+                None => regular,
+            };
+            let Some((flow, left)) = ended else {
                 self.let_in(queues, started);
+                continue;
+            };
+            let Some(service) = self.next_head(flow, queues, started) else {
+                self.leave(flow, queues);
+                continue;
+            };
+            let (left, state) = (left + service as i128, &queues.flow(flow).state);
+            match end.and_then(|end| self.favoured[end].as_mut()) {
+                // Without a floor the next one has not started, so it has not ended.
+                Some(favoured) => favoured.left = if state.started { left } else { left.max(1) },
+                None => self.set_next(flow, state.floor, left),
             }
         }
     }

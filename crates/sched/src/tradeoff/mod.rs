@@ -342,6 +342,13 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
         }
     }
 
+    /// A packet is heard of on this resource, so what nobody has reported before is over by now.
+    #[cold]
+    fn leaves_before(&mut self, ticket: &mut Ticket<M>, resource: usize) {
+        (ticket.at()..resource).for_each(|before| self.fluid.leaves(ticket, before, Duration::MAX));
+    }
+
+    #[cold]
     fn turn_alpha<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>) {
         let alpha = match (&mut self.steer, &mut self.guard) {
             (None, None) => return,
@@ -507,9 +514,8 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
         queues: &mut FlowQueues<M, B, P>,
     ) {
         let at = ticket.at();
-        if event != Progress::Abandoned {
-            // What nobody has reported is over by now.
-            (at..resource).for_each(|before| self.fluid.leaves(ticket, before, Duration::MAX));
+        if at < resource && event != Progress::Abandoned {
+            self.leaves_before(ticket, resource);
         }
         let packet: HandedOut<M> = ticket.note();
         if resource > 0 || event == Progress::Abandoned {

@@ -10,6 +10,7 @@
 /// O(1) besides what is asked for. Neither weights nor the floors themselves are in (21): with both, mu_r = 1 - d sum
 /// alpha_i w_i tbar_ir, and nothing else changes. The two flows need not be those at the very ends: the order of the
 /// cases sees to it that in case 3 the first one's ratio is no less than the last one's.
+#[inline]
 pub fn allocate(left: [f64; 2], mut at_end: impl FnMut(usize) -> [f64; 2]) -> [f64; 2] {
     let last = at_end(1);
     if left[0] * last[1] < left[1] * last[0] {

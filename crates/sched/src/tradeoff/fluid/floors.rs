@@ -55,6 +55,12 @@ impl Clock {
         Self { time: 1 << 95, ..Self::default() }
     }
 
+    /// When so much has been served.
+    #[inline]
+    fn tag(&self, left: i128) -> u128 {
+        Tag::at(self.time.saturating_add_signed(left)).ticks()
+    }
+
     /// Until this virtual time.
     #[inline]
     pub fn left(&self, tag: u128) -> i128 {
@@ -125,6 +131,9 @@ impl<const M: usize> Floors<M> {
     /// As [`Clock::ended`], of flows that are not served by V.
     #[inline]
     pub fn ended(&self) -> Option<(u32, i128)> {
+        if !self.differ() {
+            return None;
+        }
         self.clock.ended().or_else(|| self.still.ended()).or_else(|| self.first.ended())
     }
 
@@ -148,7 +157,12 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     }
 
     /// The clock that serves flows with this floor.
+    #[inline]
     pub(super) fn clock(&self, floor: Floor) -> &Clock {
+        // Mostly; a jump by a table takes longer.
+        if floor == Floor::Common {
+            return &self.common;
+        }
         match floor {
             Floor::Common => &self.common,
             Floor::Own(_) => &self.floors.clock,
@@ -157,7 +171,11 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         }
     }
 
+    #[inline]
     fn clock_mut(&mut self, floor: Floor) -> &mut Clock {
+        if floor == Floor::Common {
+            return &mut self.common;
+        }
         match floor {
             Floor::Common => &mut self.common,
             Floor::Own(_) => &mut self.floors.clock,
@@ -166,10 +184,16 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         }
     }
 
-    /// So much is left of the head of a regular flow.
+    /// The flow becomes regular; so much is left of its head.
     pub(super) fn set_regular(&mut self, flow: u32, floor: Floor, left: i128) {
         let clock = self.clock_mut(floor);
-        clock.finishes.set(flow, Tag::at(clock.time.saturating_add_signed(left)).ticks());
+        clock.finishes.lower(flow, clock.tag(left));
+    }
+
+    /// So much is left of the next head of a regular flow.
+    pub(super) fn set_next(&mut self, flow: u32, floor: Floor, left: i128) {
+        let clock = self.clock_mut(floor);
+        clock.finishes.set(flow, clock.tag(left));
     }
 
     /// A flow with this floor is regular no more: what is left of its head, if it was.
@@ -241,11 +265,11 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         }
         self.run_to_now();
         let weight = queues.flow(flow).weight();
-        self.add_load(&before, weight, false);
+        self.add_load(before.place, old, weight, false);
         let record = queues.flow_mut(flow);
         record.state.floor = new;
         let after = record.state;
-        self.add_load(&after, weight, true);
+        self.add_load(after.place, new, weight, true);
         self.floors.count(old, false);
         self.floors.count(new, true);
         self.change_left(flow, old, new, |left| old.convert(left, new));

@@ -17,20 +17,26 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         queues: &mut FlowQueues<M, B, P>,
         started: &mut Started<M>,
     ) -> Option<u128> {
-        self.start(flow, self.known_at(), queues, started);
-        self.take_off(flow, queues);
-        self.take_head(flow, queues, started)
+        let FluidFlow { started: has_started, place, .. } = queues.flow(flow).state;
+        if !has_started {
+            self.start(flow, self.known_at(), queues, started);
+        }
+        self.work -= self.turns.work(flow);
+        self.take_head(flow, Some(place), queues, started)
     }
 
-    /// Make the flow's next packet its head in the fluid; returns its virtual service time.
+    /// Make the flow's next packet its head in the fluid; returns its virtual service time. `ended` is the place of the
+    /// one before, which is still in the load.
     pub(super) fn take_head<P>(
         &mut self,
         flow: u32,
+        ended: Option<B::Place>,
         queues: &mut FlowQueues<M, B, P>,
         started: &mut Started<M>,
     ) -> Option<u128> {
         let slot = queues.flow(flow).state.next;
         if slot == NIL {
+            self.take_off_load(flow, ended, queues);
             return None;
         }
         let (cost, following) = (queues.slot(slot).cost, queues.slot(slot).next);
@@ -47,7 +53,10 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         let service = record.state.by_floor(service);
         let state = record.state;
         self.work += work;
-        self.add_load(&state, weight, true);
+        if ended != Some(place) {
+            self.take_off_load(flow, ended, queues);
+            self.add_load(place, state.floor, weight, true);
+        }
         if self.is_served(state.floor) {
             self.begin(flow, &charged, self.known_at(), queues, started);
         } else {
@@ -56,10 +65,18 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         Some(service)
     }
 
-    /// The head of the flow has ended, or leaves.
+    /// The head of the flow leaves.
     pub(super) fn take_off<P>(&mut self, flow: u32, queues: &FlowQueues<M, B, P>) {
         self.work -= self.turns.work(flow);
-        self.add_load(&queues.flow(flow).state, queues.flow(flow).weight(), false);
+        self.take_off_load(flow, Some(queues.flow(flow).state.place), queues);
+    }
+
+    /// A head of the flow was at this place, if there was one.
+    fn take_off_load<P>(&mut self, flow: u32, place: Option<B::Place>, queues: &FlowQueues<M, B, P>) {
+        if let Some(place) = place {
+            let record = queues.flow(flow);
+            self.add_load(place, record.state.floor, record.weight(), false);
+        }
     }
 
     /// Take a flow out whose head is already taken off.
@@ -84,6 +101,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     }
 
     /// The flow's head packet starts in the fluid, if it has not before.
+    #[inline(never)]
     pub(super) fn start<P>(&mut self, flow: u32, at: Time, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         let FluidFlow { started: is_started, floor, .. } = queues.flow(flow).state;
         if !is_started {
@@ -94,6 +112,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     }
 
     /// The flow's head packet, which is charged so much, starts in the fluid.
+    #[inline(always)]
     fn begin<P>(
         &mut self,
         flow: u32,

@@ -4,7 +4,7 @@
 use dovetail_units::{Part, Weight};
 
 use super::super::bonus::Bonus;
-use super::super::flow::{Floor, FluidFlow, ONE};
+use super::super::flow::{Floor, ONE};
 use super::super::ticks::{to_f64, to_u128};
 use super::floors::{Clock, Floors};
 use super::{Favoured, FlowQueues, Fluid, Started};
@@ -42,17 +42,14 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         // Not rounded to nothing: V that stands keeps no new flow out, and one that only creeps does.
         self.common.rate = if self.alpha > 0.0 { (self.alpha / bottleneck).max(f64::MIN_POSITIVE) } else { 0.0 };
         self.floors.clock.rate = if self.floors.are_used { 1.0 / bottleneck } else { 0.0 };
-        self.floors.first.rate = first / bottleneck;
+        self.floors.first.rate = if first > 0.0 { first / bottleneck } else { 0.0 };
         self.favour(favoured, queues, started);
         self.due = self.clock + self.ticks_to_event();
         Ok(())
     }
 
-    /// `sum alpha_i w_i tbar_ir` of the backlogged flows that are not protected, on resource r.
+    /// `sum alpha_i w_i tbar_ir` of the backlogged flows that are not protected, on resource r, where floors differ.
     fn guaranteed(&self, load: [f64; M], r: usize) -> f64 {
-        if !self.floors.differ() {
-            return self.alpha * load[r];
-        }
         let whole = to_f64(u128::from(Part::WHOLE.as_milli()));
         match (self.floors.load[r], self.floors.first_load[r]) {
             (0, 0) => self.alpha * load[r],
@@ -76,9 +73,12 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     /// gamma: so many of their fair shares the protected flows have, 1 or more, which is all that the floors of the
     /// others leave of the resource that is short for them. W goes on at d while none of them is backlogged.
     fn first_part(&self, load: [f64; M], bottleneck: f64) -> f64 {
+        if !self.floors.protects {
+            return 0.0;
+        }
         let first = self.floors.first_load;
-        if !self.floors.protects || first == [0; M] || self.is_strict() {
-            return f64::from(u8::from(self.floors.protects));
+        if first == [0; M] || self.is_strict() {
+            return 1.0;
         }
         let most = |r: usize| (bottleneck - self.guaranteed(load, r)) / in_units(first[r]);
         (0..M).filter(|&r| first[r] > 0).map(most).fold(f64::INFINITY, f64::min).max(1.0)
@@ -90,6 +90,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     fn left(&self, load: [f64; M], bottleneck: f64, first: f64) -> Option<[f64; M]> {
         if self.is_strict() {
             return None;
+        }
+        if !self.floors.differ() {
+            return Some(load.map(|load| ((bottleneck - self.alpha * load) / bottleneck).max(0.0)));
         }
         let guaranteed = |r: usize| match self.floors.first_load[r] {
             0 => self.guaranteed(load, r),
@@ -106,13 +109,18 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         queues: &mut FlowQueues<M, B, P>,
         started: &mut Started<M>,
     ) {
-        let before = self.favoured.map(|favoured| favoured.map(|f| (f.flow, f.left)));
         let is_wanted = |flow: u32| wanted.iter().flatten().any(|&(f, _)| f == flow);
-        let stays = |end: usize| before[end].is_some_and(|(old, _)| wanted[end].is_some_and(|(flow, _)| flow == old));
-        for end in (0..M).filter(|&end| !stays(end)) {
-            let Some(Favoured { flow, floor, left, had, .. }) = self.favoured[end].take() else { continue };
+        let mut moved = [None; M];
+        for (end, wanted) in wanted.iter().enumerate() {
+            let Some(Favoured { flow, floor, left, had, .. }) = self.favoured[end] else { continue };
+            if wanted.is_some_and(|(wanted, _)| wanted == flow) {
+                continue;
+            }
+            self.favoured[end] = None;
             self.turns.charge(flow, end, floor.by_weight(had));
-            if !is_wanted(flow) {
+            if is_wanted(flow) {
+                moved[end] = Some((flow, left));
+            } else {
                 // Eq. (30).
                 self.set_regular(flow, floor, left);
             }
@@ -120,14 +128,18 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         for (end, wanted) in wanted.into_iter().enumerate() {
             let Some((flow, share)) = wanted else { continue };
             let record = queues.flow(flow);
-            let (weight, floor, has_started) = (record.weight().as_f64(), record.state.floor, record.state.started);
-            let new = Favoured { flow, floor, left: 0, had: 0, bonus: share / floor.scale(weight) };
-            if let Some(favoured) = &mut self.favoured[end] {
-                favoured.bonus = new.bonus;
+            let (weight, floor, has_started) = (record.weight(), record.state.floor, record.state.started);
+            let bonus = if weight == Weight::ONE && floor == Floor::Common {
+                share
             } else {
-                let old = before.iter().flatten().find(|&&(f, _)| f == flow);
+                share / floor.scale(weight.as_f64())
+            };
+            if let Some(favoured) = &mut self.favoured[end] {
+                favoured.bonus = bonus;
+            } else {
+                let old = moved.iter().flatten().find(|&&(f, _)| f == flow);
                 let left = old.map_or_else(|| self.favour_regular(flow, floor), |&(_, left)| left);
-                self.favoured[end] = Some(Favoured { left, ..new });
+                self.favoured[end] = Some(Favoured { flow, floor, left, had: 0, bonus });
             }
             if !has_started {
                 self.start(flow, self.known_at(), queues, started);
@@ -178,13 +190,14 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         to_u128(least).min(1 << 100) + 1
     }
 
-    /// The head of a backlogged flow of this weight joins the load, or leaves it.
-    pub(super) fn add_load(&mut self, flow: &FluidFlow<M, B::Place>, weight: Weight, joins: bool) {
+    /// The head of a backlogged flow of this floor and weight joins the load, or leaves it.
+    #[inline(always)]
+    pub(super) fn add_load(&mut self, place: B::Place, floor: Floor, weight: Weight, joins: bool) {
         let add = |sum: &mut u128, part: u128| *sum = if joins { *sum + part } else { *sum - part };
-        for (r, part) in B::normalised(flow.place).into_iter().enumerate() {
+        for (r, part) in B::normalised(place).into_iter().enumerate() {
             let weighted = u128::from(part) * u128::from(weight.as_milli());
             add(&mut self.load[r], weighted);
-            match flow.floor {
+            match floor {
                 Floor::Common => {}
                 Floor::Own(milli) => {
                     add(&mut self.floors.load[r], weighted);
