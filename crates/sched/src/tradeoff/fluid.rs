@@ -155,9 +155,15 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     #[inline]
     pub(super) fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         self.turns.next_call();
-        if !self.settled || now != self.pace.now_in_real_time() {
+        if !self.is_settled(now) {
             self.pass(now, queues, started);
         }
+    }
+
+    /// Whether nothing is left to do until `now`.
+    #[inline]
+    pub(super) fn is_settled(&self, now: Time) -> bool {
+        self.settled && now == self.pace.now_in_real_time()
     }
 
     /// The flows whose heads are likely to end next.
@@ -278,10 +284,8 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         queues.flow(flow).state.period == self.period
     }
 
-    /// The packet of this cost and these latest starts, which was the first to wait, is handed out: its number.
-    pub(super) fn hand_out(&mut self, now: Time, cost: &ResourceVec<M>, latest: Latest<M>) -> u64 {
-        self.pace.pass(now);
-        self.pace.hold(latest);
+    /// The packet of this cost, which was the first to wait, is handed out: its number. Settled before.
+    pub(super) fn hand_out(&mut self, cost: &ResourceVec<M>) -> u64 {
         self.pace.hand_out(cost)
     }
 

@@ -323,6 +323,13 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
         self.started.touch(flow);
     }
 
+    /// Whose packet is next, if all is settled and one has started.
+    #[inline]
+    fn ready<P>(&self, now: Time, queues: &FlowQueues<M, B, P>) -> Option<u32> {
+        let is_settled = self.fluid.is_settled(now) && self.steer.is_none() && self.guard.is_none();
+        self.started.front(queues).filter(|_| is_settled).map(|(flow, _)| flow.index)
+    }
+
     /// Whose packet is next; else what to wait for. Apart, so that the flow comes back in a register.
     fn find<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>, wait: &mut Choice) -> Option<u32> {
         if let Some(puts_off) = self.fluid.puts_off(now, &self.started) {
@@ -488,6 +495,9 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
 
     #[inline(always)]
     fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>) -> Choice {
+        if let Some(flow) = self.ready(now, queues) {
+            return Choice::Flow(flow);
+        }
         let mut wait = Choice::AwaitProgress;
         self.find(now, queues, &mut wait).map_or(wait, Choice::Flow)
     }
@@ -495,14 +505,14 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
     #[inline(always)]
     fn served<P>(
         &mut self,
-        now: Time,
+        _now: Time,
         flow: u32,
         cost: &ResourceVec<M>,
         queues: &mut FlowQueues<M, B, P>,
     ) -> HandedOut<M> {
         self.fluid.handed_out_of(flow, queues);
         let Some(latest) = self.started.pop_front() else { return HandedOut::read(Words::NONE) };
-        HandedOut::new(self.fluid.hand_out(now, cost, latest), latest)
+        HandedOut::new(self.fluid.hand_out(cost), latest)
     }
 
     fn progressed_among<P>(

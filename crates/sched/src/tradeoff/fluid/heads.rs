@@ -72,6 +72,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     }
 
     /// A head of the flow was at this place, if there was one.
+    #[inline(always)]
     fn take_off_load<P>(&mut self, flow: u32, place: Option<B::Place>, queues: &FlowQueues<M, B, P>) {
         if let Some(place) = place {
             let record = queues.flow(flow);

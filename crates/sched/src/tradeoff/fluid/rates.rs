@@ -18,17 +18,20 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         queues: &mut FlowQueues<M, B, P>,
         started: &mut Started<M>,
     ) -> Result<(), Unfinished> {
-        if self.load == [0; M] {
+        let load = self.load.map(in_units);
+        let bottleneck = load.iter().copied().fold(0.0, f64::max);
+        if bottleneck == 0.0 {
             self.stop();
             return Ok(());
         }
-        let load = self.load.map(in_units);
-        let bottleneck = load.iter().copied().fold(0.0, f64::max);
         let first = self.first_part(load, bottleneck);
         let favoured = match self.left(load, bottleneck, first) {
             Some(left) => {
                 let period = self.period;
-                let place = |flow: u32| Some(queues.flow(flow).state).filter(|s| s.period == period).map(|s| s.place);
+                let place = |flow: u32| {
+                    let state = &queues.flow(flow).state;
+                    (state.period == period).then_some(state.place)
+                };
                 self.turns.allocate(left, place)?
             }
             None => {
@@ -168,8 +171,8 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
             }
         }
         // Two parts of a tick may be left over; that of a rate of nothing never becomes a whole one.
-        for (favoured, part) in self.favoured.iter().zip(self.bonus_part) {
-            let Some(f) = favoured else { continue };
+        for end in 0..M {
+            let (Some(f), part) = (&self.favoured[end], self.bonus_part[end]) else { continue };
             ends(match self.clock(f.floor) {
                 clock if clock.rate > 0.0 => ticks(f.left + 1, clock.part + part, clock.rate + f.bonus),
                 _ => ticks(f.left, part, f.bonus),
