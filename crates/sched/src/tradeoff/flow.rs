@@ -149,7 +149,7 @@ impl Ratio {
 
     #[inline]
     pub(super) fn normalised_f64(self) -> [f64; 2] {
-        self.normalised().map(|t| t as f64 / ONE as f64)
+        self.normalised().map(|t| t as i64 as f64 / ONE as f64)
     }
 
     /// How far the packet is from each end of order (23).

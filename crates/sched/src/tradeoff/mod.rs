@@ -515,6 +515,7 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
         HandedOut::new(self.fluid.hand_out(cost), latest)
     }
 
+    #[inline(always)]
     fn progressed_among<P>(
         &mut self,
         now: Time,
