@@ -142,7 +142,7 @@ impl<N: Copy> Order<N> {
     }
 
     /// Take out an entry, which is the first of its flow's: its note.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, at: u32) -> N {
         let Entry { flow, note, before, after, following } = self.entries[at as usize];
         match before {

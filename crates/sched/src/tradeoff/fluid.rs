@@ -400,14 +400,20 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         }
     }
 
-    /// A packet of the flow has been handed out. What is kept of it matters to new flows, and to whether the fluid is
-    /// over, once nothing waits.
-    #[inline]
+    /// A packet of the flow has been handed out.
+    #[inline(always)]
     pub(super) fn handed_out_of<P>(&mut self, flow: u32, queues: &FlowQueues<M, B, P>) {
         let record = queues.flow(flow);
-        if record.packets > 0 || record.state.period != self.period {
-            return;
+        if record.packets == 0 && record.state.period == self.period {
+            self.handed_out_last_of(flow, queues);
         }
+    }
+
+    /// Nothing waits of a flow that is backlogged here: what is kept of it matters to new flows, and to whether the
+    /// fluid is over.
+    #[inline(never)]
+    fn handed_out_last_of<P>(&mut self, flow: u32, queues: &FlowQueues<M, B, P>) {
+        let record = queues.flow(flow);
         self.settled &= queues.packets() > 0;
         if record.state.visit == Visit::First
             && let Some(left) = self.left_of(flow, queues)
@@ -533,6 +539,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     }
 
     /// Run to `now`, unless events are left until then: something other than the end of a packet changes the shares.
+    #[inline(never)]
     fn run_to_now(&mut self) {
         let now = self.now();
         if now > self.clock && !self.lags() {
@@ -540,6 +547,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         }
     }
 
+    #[inline(always)]
     fn run(&mut self, ticks: u128) {
         self.clock += ticks;
         let ticks = to_f64(ticks);

@@ -191,11 +191,13 @@ impl Bonus<2> for Turns {
     }
 
     /// Who leaves stands where it was until it comes first.
+    #[inline]
     fn leave(&mut self, flow: u32) {
         self.look_again(flow);
     }
 
     /// The flow becomes backlogged.
+    #[inline]
     fn join(&mut self, flow: u32) {
         if self.flows.len() <= flow as usize {
             self.flows.resize(flow as usize + 1, Turn::NEW);
@@ -261,6 +263,7 @@ impl Bonus<2> for Turns {
     }
 
     /// Theorem 3 for the flows whose turn it is at the ends.
+    #[inline(always)]
     fn allocate(&mut self, left: [f64; 2], place: impl Fn(u32) -> Option<Ratio>) -> Result<Favours<2>, Unfinished> {
         if self.rests {
             self.place_all(&place)?;
