@@ -208,6 +208,7 @@ impl Bonus<2> for Turns {
 
     /// The backlogged flow has another head, for which CPU and link are used for `work` ticks: its virtual service
     /// time.
+    #[inline(always)]
     fn take_head(&mut self, flow: u32, ratio: Ratio, (time, weight): (Duration, Weight), work: u128) -> u128 {
         let turn = &mut self.flows[flow as usize];
         let (service, part) = tag::virtual_time(time.as_nanos() as i64, weight, turn.part);
