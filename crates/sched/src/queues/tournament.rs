@@ -1,9 +1,10 @@
 //! A tournament of flows by key, in which a flow's key can be changed or removed.
 //!
 //! Every flow has a fixed leaf, at its index. Four leaves are a node, whose least entry stands in the node above, and
-//! so on: a key that changes is carried upwards through one node per level, past the best of the *other* three entries,
-//! which do not depend on what is carried. So the nodes are read side by side, no branch depends on keys but the one
-//! that ends the way, and the position of a flow needs no memory.
+//! so on: a key that becomes greater is carried upwards through one node per level, past the best of the *other* three
+//! entries, which do not depend on what is carried. So the nodes are read side by side, no branch depends on keys but
+//! the one that ends the way, and the position of a flow needs no memory. A key that becomes less only takes the place
+//! of what was least in each node, up to the first one in which something is less.
 
 use alloc::vec::Vec;
 use core::marker::PhantomData;
