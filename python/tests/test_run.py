@@ -175,6 +175,12 @@ class Mistakes(unittest.TestCase):
     def test_schedulers(self):
         self.wrong(dovetail.SchedulerError, lambda: dovetail.run(DEMO, schedulers="drqf"), text="drqf", hint="drfq")
         self.wrong(dovetail.SchedulerError, lambda: dovetail.run(DEMO, schedulers=["tradeoff:alfa=1"]), hint="alpha")
+        meant = "tradeoff:alpha=0.85"
+        self.wrong(dovetail.SchedulerError, lambda: dovetail.run(DEMO, schedulers=["tradeoff=0.85"]), hint=meant)
+        several = '["drfq", "tradeoff:alpha=0.9"]'
+        for text in ("drfq, tradeoff:alpha=0.9", "drfq tradeoff:alpha=0.9"):
+            self.wrong(dovetail.SchedulerError, lambda: dovetail.run(DEMO, schedulers=text), text=text, hint=several)
+        self.wrong(dovetail.InputError, lambda: dovetail.run(DEMO, alpha=0.5), hint="as in tradeoff:alpha=0.5")
         self.wrong(dovetail.SchedulerError, lambda: dovetail.run(DEMO, schedulers=[]), says="no scheduler")
         self.wrong(dovetail.SchedulerError, lambda: dovetail.run(DEMO, schedulers=3), says="3 is not a discipline")
         self.wrong(dovetail.SchedulerError, lambda: dovetail.schedulers("drfk"), hint="drfq")

@@ -196,20 +196,9 @@ where
 fn scheduler(text: &str) -> Result<Spec, String> {
     let is_scheduler = |word: &str| word.split(':').next().is_some_and(|name| find(name).is_some());
     let several = text.split_whitespace().nth(1).is_some() && text.split_whitespace().all(is_scheduler);
-    if let Some(meant) = with_alpha(text) {
-        return Err(format!("did you mean {meant}?"));
-    }
     match text.split_once(',') {
         _ if several => Err("give --scheduler once for each scheduler".into()),
         Some((first, _)) if !first.contains(':') => Err("give --scheduler once for each scheduler".into()),
         _ => text.parse().map_err(|e: dovetail_sched::SpecError| e.to_string()),
     }
-}
-
-/// What was meant by `tradeoff=0.85` or `alpha=0.85`.
-fn with_alpha(text: &str) -> Option<String> {
-    let is_alpha = |value: &str| value.parse().is_ok_and(|value: f64| (0.0..=1.0).contains(&value));
-    let (before, value) = text.split_once('=').filter(|(_, value)| is_alpha(value))?;
-    let name = if before == "alpha" { "tradeoff" } else { before };
-    find(name).filter(|entry| entry.has("alpha")).map(|_| format!("{name}:alpha={value}"))
 }

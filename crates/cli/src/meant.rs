@@ -39,9 +39,16 @@ pub fn with_tip(mut error: clap::Error) -> clap::Error {
         let mut before = typed[..place].iter().filter(|typed| *typed != "help");
         let inner = before.try_fold(&commands, |command, name| command.find_subcommand(name));
         let names = inner.into_iter().flat_map(clap::Command::get_subcommands).map(clap::Command::get_name);
-        let near = dovetail_config::nearest(&word, names);
-        if let Some(near) = near.map(str::to_string) {
-            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
+        let names: Vec<&str> = names.collect();
+        match dovetail_config::nearest(&word, names.iter().copied()) {
+            Some(near) => {
+                error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near.to_string()]));
+            }
+            None if !names.is_empty() => {
+                let all = format!("there are {}", names.join(", "));
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![all.into()]));
+            }
+            None => {}
         }
     }
     error
@@ -142,12 +149,11 @@ fn for_option(option: &str, typed: &[String]) -> Option<String> {
         (Some(&"report"), "page") => return Some(format!("a report is a page: --out {value}")),
         _ => {}
     }
-    let entry = dovetail_sched::catalog().iter().find(|entry| entry.name == "tradeoff" && entry.has(name));
-    let entry = entry.or_else(|| dovetail_sched::catalog().iter().find(|entry| entry.has(name)))?;
+    let spec = dovetail_sched::catalog::with_parameter(name, value)?;
     let before = match typed.first().map(String::as_str) {
         Some("advise") => "--today ",
         Some("live") => "--set scheduler=",
         _ => "--scheduler ",
     };
-    Some(format!("it is a scheduler's parameter: {before}{}:{name}={value}", entry.name))
+    Some(format!("it is a scheduler's parameter: {before}{spec}"))
 }

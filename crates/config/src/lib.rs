@@ -18,7 +18,7 @@ pub use by_resource::ByResource;
 use error::table_for_list;
 pub use error::{InputError, called, nearest, number, unknown};
 use kind::{belongs, no_toml, other_kind, section_of, words};
-pub use overrides::{apply as apply_overrides, apply_to as override_table};
+pub use overrides::{apply as apply_overrides, apply_to as override_table, hinting};
 pub use place::value_of;
 pub use text::{Span, Text, Whole};
 

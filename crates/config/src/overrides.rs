@@ -80,6 +80,21 @@ pub fn without_list<'a>(changed: &'a Changed, error: &toml::de::Error) -> Option
     Some((entry, list))
 }
 
+/// With a hint for a key that no file has, but an override: what it was meant to be.
+pub fn hinting(told: InputError, overrides: &[String], meant: impl Fn(&str, &str) -> Option<String>) -> InputError {
+    let unknown = |key: &str| told.message().starts_with(&format!("unknown key `{key}`"));
+    let pairs = overrides.iter().filter_map(|entry| entry.split_once('='));
+    let hint = pairs.filter(|(key, _)| unknown(key.trim())).find_map(|(key, value)| meant(key.trim(), value.trim()));
+    match (hint, told.help()) {
+        (Some(hint), Some(help)) => {
+            let both = format!("{hint}; {help}");
+            told.with_help(both)
+        }
+        (Some(hint), None) => told.with_help(hint),
+        (None, _) => told,
+    }
+}
+
 /// As [`apply`], to what was read of a file; in much less time, as no line has to stay where it is.
 ///
 /// # Errors

@@ -15,6 +15,7 @@ use dovetail_experiment::summary::Summary;
 use dovetail_experiment::{family, tables};
 use dovetail_papers as papers;
 use dovetail_sched::Spec;
+use dovetail_sched::catalog::find;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
@@ -95,7 +96,18 @@ fn compared(given: &Bound<'_, PyAny>) -> PyResult<Vec<Compared>> {
     if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
         return given.try_iter()?.map(|scheduler| one(&scheduler?)).collect();
     }
+    if let Some(several) = given.extract::<String>().ok().as_deref().and_then(several) {
+        return Err(several.into());
+    }
     Ok(vec![one(given)?])
+}
+
+/// What is wrong with a text such as `drfq, tradeoff`, each part of which is a scheduler.
+fn several(text: &str) -> Option<Wrong> {
+    let parts: Vec<&str> = text.split([',', ' ']).filter(|part| !part.is_empty()).collect();
+    let is_scheduler = |part: &&str| part.parse().is_ok_and(|spec: Spec| find(&spec.name).is_some());
+    let message = || format!("{text:?}: several schedulers are a list; did you mean {parts:?}?");
+    (parts.len() > 1 && parts.iter().all(is_scheduler)).then(|| Wrong::new("SchedulerError", message()).about(text))
 }
 
 /// What was recorded.

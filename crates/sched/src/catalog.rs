@@ -4,6 +4,7 @@
 
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::Any;
 
@@ -218,6 +219,13 @@ pub fn catalog() -> &'static [Entry] {
 /// The discipline of this name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     catalog().iter().find(|entry| entry.name == name)
+}
+
+/// How a scheduler is written that has this parameter with this value: `tradeoff` if it has it, else the first that has.
+pub fn with_parameter(parameter: &str, value: &str) -> Option<String> {
+    let tradeoff = find("tradeoff").filter(|entry| entry.has(parameter));
+    let entry = tradeoff.or_else(|| catalog().iter().find(|entry| entry.has(parameter)))?;
+    Some(format!("{}:{parameter}={value}", entry.name))
 }
 
 /// What makes a scheduler of `M` resources for payloads `P`.

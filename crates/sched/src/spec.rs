@@ -195,6 +195,9 @@ impl FromStr for Spec {
             let message = format!("{text:?}: expected a colon before the parameters, as in {meant}");
             return Err(SpecError::new(text, message));
         }
+        if let Some(meant) = with_alpha(text) {
+            return Err(SpecError::new(text, format!("there is no scheduler {text:?}; did you mean {meant}?")));
+        }
         let name = name.trim();
         if name.is_empty() {
             return Err(SpecError::new(
@@ -215,6 +218,14 @@ impl FromStr for Spec {
         }
         Ok(Self { name: name.to_string(), parameters })
     }
+}
+
+/// What was meant by `tradeoff=0.85` or `alpha=0.85`.
+fn with_alpha(text: &str) -> Option<String> {
+    let is_alpha = |value: &str| value.parse().is_ok_and(|value: f64| (0.0..=1.0).contains(&value));
+    let (before, value) = text.split_once('=').filter(|(_, value)| is_alpha(value))?;
+    let name = if before == "alpha" { "tradeoff" } else { before };
+    find(name).filter(|entry| entry.has("alpha")).map(|_| format!("{name}:alpha={value}"))
 }
 
 /// What is wrong with a part without an equals sign, which may be the decimals of the value `before` it, or an alpha.

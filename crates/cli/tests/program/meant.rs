@@ -1,6 +1,6 @@
 //! Arguments that are nearly right: the message names what was probably meant.
 
-use crate::support::Folder;
+use crate::support::{Folder, SCENARIO};
 
 /// The header of a capture in pcap.
 const HEADER: [u8; 24] = [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0];
@@ -53,6 +53,28 @@ fn an_equals_sign_where_a_colon_belongs() {
     says(&["run", "s.toml", "-s", "tradeoff=0.85"], &["'tradeoff=0.85'", "did you mean tradeoff:alpha=0.85?"]);
     says(&["run", "s.toml", "-s", "alpha=0.85"], &["'alpha=0.85'", "did you mean tradeoff:alpha=0.85?"]);
     says(&["run", "s.toml", "-s", "drr=3"], &["there is no scheduler \"drr=3\"", "did you mean \"drr\"?"]);
+    let folder = Folder::new();
+    folder.write("s.toml", SCENARIO.replace("tradeoff:alpha=0.85", "tradeoff=0.85"));
+    folder.dovetail(&["run", "s.toml"]).fails(2, &["s.toml:3:", "did you mean tradeoff:alpha=0.85?"]);
+}
+
+#[test]
+fn a_schedulers_parameter_as_a_key_of_the_file() {
+    says(
+        &["run", "s.toml", "--set", "alpha=0.5"],
+        &["unknown key `alpha`", "a scheduler's parameter, as in tradeoff:alpha=0.5", "`alpha` is a key of each [["],
+    );
+    let folder = Folder::new();
+    folder.write("box.toml", "scheduler = \"drfq\"\n[ports]\nin = \"pcap:a.pcap\"\nout = \"pcap:>b.pcap\"\n");
+    let refused = folder.dovetail(&["live", "box.toml", "--set", "alpha=0.5"]);
+    refused.fails(2, &["a scheduler's parameter: --set scheduler=tradeoff:alpha=0.5", "key of each [[class]]"]);
+    says(&["run", "s.toml", "--set", "window=4"], &["a scheduler's parameter, as in drfq:window=4"]);
+}
+
+#[test]
+fn a_command_of_a_box_that_is_like_no_other() {
+    says(&["live", "ctl", "FROB"], &["'FROB'", "there are show, watch, set, weight"]);
+    says(&["lab", "FROB"], &["'FROB'", "there are up, run"]);
 }
 
 #[test]

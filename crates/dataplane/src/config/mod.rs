@@ -69,7 +69,13 @@ impl Config {
     /// # Errors
     /// What is wrong, and where.
     pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Self, InputError> {
-        let dovetail_config::Read { label, text, file } = dovetail_config::read(name, text, overrides)?;
+        let dovetail_config::Read { label, text, file } =
+            dovetail_config::read(name, text, overrides).map_err(|told| {
+                dovetail_config::hinting(told, overrides, |key, value| {
+                    let spec = dovetail_sched::catalog::with_parameter(key, value)?;
+                    Some(format!("`{key}` is a scheduler's parameter: --set scheduler={spec}"))
+                })
+            })?;
         let config = Self { name: name.to_string(), label, text, overrides: overrides.to_vec(), file };
         config.check()?;
         Ok(config)

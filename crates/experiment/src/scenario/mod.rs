@@ -172,7 +172,8 @@ impl Scenario {
         overrides: &[String],
         base: PathBuf,
     ) -> Result<Self, ScenarioError> {
-        let dovetail_config::Read { label, text, file } = dovetail_config::read::<File>(label, text, overrides)?;
+        let dovetail_config::Read { label, text, file } =
+            dovetail_config::read::<File>(label, text, overrides).map_err(|told| of_scheduler(told, overrides))?;
         let names = Names::check(&label, &text, &file)?;
         let name = name.to_string();
         let mut scenario =
@@ -405,6 +406,14 @@ impl Scenario {
     pub fn change_error(&self, index: usize, message: &str) -> ScenarioError {
         self.error(self.file.change[index].get_ref().set.span(), message)
     }
+}
+
+/// With a hint if an override has a scheduler's parameter for a key of the file.
+fn of_scheduler(told: ScenarioError, overrides: &[String]) -> ScenarioError {
+    dovetail_config::hinting(told, overrides, |key, value| {
+        let spec = dovetail_sched::catalog::with_parameter(key, value)?;
+        Some(format!("`{key}` is a scheduler's parameter, as in {spec}"))
+    })
 }
 
 /// The limit of a replayed flow's queue if the scenario does not say: as in the tradeoff paper, section 6.2.
