@@ -221,7 +221,8 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     catalog().iter().find(|entry| entry.name == name)
 }
 
-/// How a scheduler is written that has this parameter with this value: `tradeoff` if it has it, else the first that has.
+/// How a scheduler is written that has this parameter with this value: `tradeoff` if it has it, else the first that
+/// does.
 pub fn with_parameter(parameter: &str, value: &str) -> Option<String> {
     let tradeoff = find("tradeoff").filter(|entry| entry.has(parameter));
     let entry = tradeoff.or_else(|| catalog().iter().find(|entry| entry.has(parameter)))?;

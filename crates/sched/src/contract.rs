@@ -112,7 +112,7 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// Every reason, in the order of the books.
+    /// Every reason, in the order of [`Stats::refused`].
     pub const ALL: [Self; 4] = [Self::QueuePackets, Self::QueueBytes, Self::UnknownFlow, Self::QueueTime];
 
     /// The reason's name in reports.
@@ -272,7 +272,7 @@ pub enum Progress {
     Abandoned,
 }
 
-/// The books. At every moment: `offered = admitted + refused` and `admitted = served + dropped + queued`.
+/// Counts of packets. At every moment: `offered = admitted + refused` and `admitted = served + dropped + queued`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     /// Packets that [`Scheduler::enqueue`] was called with.
@@ -363,7 +363,8 @@ pub trait Scheduler<const M: usize, P>: Send {
     /// Change a flow's weights, alpha and limit from now on. Packets beyond a lowered limit stay.
     fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig<M>) -> Result<(), UnknownFlow>;
 
-    /// Tear a flow down; the payloads of its waiting packets go to `dropped` in order.
+    /// Tear a flow down; the payloads of its waiting packets go to `dropped` in order. Go on reporting
+    /// [`progress`](Self::progress) of those that were handed out.
     fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(P)) -> Result<(), UnknownFlow>;
 
     /// Admit a packet to its flow's queue, or give its payload back with the reason.
@@ -442,10 +443,11 @@ pub trait Scheduler<const M: usize, P>: Send {
     /// O(1).
     fn left(&mut self, _now: Time, _flow: FlowId, _stayed: Duration) {}
 
-    /// Change a parameter while running, by the name and in the form it has in a [`Spec`](crate::Spec).
+    /// Change a parameter while running, by the name and in the form it has in a [`Spec`](crate::Spec): one that is
+    /// [`settable`](crate::catalog::Parameter::settable).
     fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError>;
 
-    /// The books of the whole scheduler.
+    /// Counts of packets, of all flows together.
     fn stats(&self) -> Stats;
 
     /// How many packets of this flow wait; 0 for an unknown flow.

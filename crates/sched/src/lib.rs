@@ -3,11 +3,12 @@
 //! Time comes in as an argument and packets are opaque payloads. Nothing here does I/O, reads a clock, draws a random
 //! number, or allocates per packet in the steady state. The same code runs in the simulator and on live traffic.
 //!
-//! Start with [`Scheduler`], which has an example, [`build`] and [`mod@catalog`].
+//! To use a scheduler, start with [`Scheduler`], which has an example, and [`build`]. To write one, start with
+//! [`Discipline`], which has an example too.
 //!
 //! * [`contract`]: what callers ask a scheduler, and what it answers.
-//! * [`per_flow`]: queues, limits and books of flows, implemented once for all disciplines. A [`Discipline`] only
-//!   decides whose first packet is next.
+//! * [`per_flow`]: queues, limits and counts of packets, implemented once for all disciplines. A [`Discipline`] only
+//!   decides whose first packet is next. [`queues`]: what it finds in the queues, and heaps and lists for its flows.
 //! * [`fifo`], [`drfq`], [`mr3`], [`gmr3`], [`drgps`], [`tradeoff`], [`atfq`]: the disciplines.
 //! * [`drr`], [`wfq`], [`wf2q_plus`], [`sfq`], [`scfq`]: disciplines that share one resource; [`one_resource`] is what
 //!   they have in common.

@@ -30,6 +30,57 @@ pub enum Choice {
 
 /// Decides whose first packet is next. [`PerFlow`] makes a [`Scheduler`] of it: it keeps the queues, the limits and
 /// the books, checks ids, and calls the discipline only with live flows and a `now` that never runs backwards.
+///
+/// Four functions are needed: [`arrived`](Self::arrived), [`choose`](Self::choose), [`served`](Self::served) and
+/// [`removed`](Self::removed). The flow's number indexes your own tables; that of a removed flow is given again.
+///
+/// ```
+/// # use std::collections::VecDeque;
+/// use dovetail_sched::queues::Queues;
+/// use dovetail_sched::{Choice, Discipline, FlowConfig, Next, Packet, PerFlow, Scheduler};
+/// use dovetail_units::{ResourceVec, Time};
+///
+/// /// Flows with packets take turns of one packet.
+/// #[derive(Default)]
+/// struct Turns(VecDeque<u32>);
+///
+/// impl<const M: usize> Discipline<M> for Turns {
+///     type Flow = ();
+///     type Stamp = ();
+///     type Note = ();
+///
+///     fn arrived<P>(&mut self, _: Time, flow: u32, _: u32, queues: &mut Queues<M, P, (), ()>) {
+///         if queues.flow(flow).packets == 1 {
+///             self.0.push_back(flow);
+///         }
+///     }
+///
+///     fn choose<P>(&mut self, _: Time, _: &mut Queues<M, P, (), ()>) -> Choice {
+///         Choice::Flow(self.0[0])
+///     }
+///
+///     fn served<P>(&mut self, _: Time, flow: u32, _: &ResourceVec<M>, queues: &mut Queues<M, P, (), ()>) {
+///         self.0.pop_front();
+///         if queues.flow(flow).packets > 0 {
+///             self.0.push_back(flow);
+///         }
+///     }
+///
+///     fn removed<P>(&mut self, flow: u32, _: &mut Queues<M, P, (), ()>) {
+///         self.0.retain(|&other| other != flow);
+///     }
+/// }
+///
+/// let mut scheduler = PerFlow::new(Turns::default());
+/// let [a, b] = [(); 2].map(|()| scheduler.add_flow(FlowConfig::default()));
+/// let cost = ResourceVec::from_nanos([5_000, 1_000]);
+/// for (flow, payload) in [(a, "a1"), (a, "a2"), (b, "b1")] {
+///     scheduler.enqueue(Time::ZERO, Packet { flow, size: 800, cost, payload }).unwrap();
+/// }
+/// let mut served = Vec::new();
+/// assert_eq!(scheduler.next_many(Time::ZERO, 8, &mut served), Some(Next::Empty));
+/// assert_eq!(served.iter().map(|packet| packet.payload).collect::<Vec<_>>(), ["a1", "b1", "a2"]);
+/// ```
 pub trait Discipline<const M: usize>: Sized + Send {
     /// Its entry in the catalogue, by which it is asked to [`set`](Self::set) only what can change. Without one it is
     /// asked to set anything.
@@ -75,7 +126,8 @@ pub trait Discipline<const M: usize>: Sized + Send {
     #[inline]
     fn upcoming(&self, _packets: usize, _ahead: &mut Ahead) {}
 
-    /// A packet has joined the flow's queue at `slot`. Settled before.
+    /// A packet has joined the flow's queue at `slot`, by which [`Queues::slot`] finds it and [`Queues::stamp`] its
+    /// stamp. Settled before.
     fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Self::Flow, Self::Stamp>);
 
     /// Choose. Changes nothing that would alter the answer if asked again.
