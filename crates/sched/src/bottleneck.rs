@@ -146,6 +146,8 @@ fn parse_interval(value: &str) -> Result<Duration, SpecError> {
 impl<const M: usize> Discipline<M> for Bottleneck<M> {
     const LISTED: Option<&'static Entry> = Some(&ENTRY);
 
+    const MARKS_MOVED: bool = true;
+
     type Flow = StartTags;
     type Stamp = ();
     type Note = Epoch;

@@ -163,7 +163,10 @@ impl Cbcs {
     /// A packet of this total time came, or turned out to take it.
     #[inline]
     fn provide_for(&mut self, time: Duration, weight: Weight) {
-        self.longest = self.longest.max(rounded_up(time, weight));
+        let needed = rounded_up(time, weight);
+        if needed > self.longest {
+            self.longest = needed;
+        }
     }
 
     /// By how much the credit of the first flow, whose turn has begun, is too small for its first packet.
@@ -190,8 +193,10 @@ impl Cbcs {
 /// Virtual time by a weight, in ticks.
 #[inline]
 fn rounded_up(time: Duration, weight: Weight) -> i128 {
-    let (ticks, part) = virtual_time(charged(time), weight, 0);
-    ticks + i128::from(part > 0)
+    match virtual_time(charged(time), weight, 0) {
+        (ticks, 0) => ticks,
+        (ticks, _) => ticks + 1,
+    }
 }
 
 fn in_ticks(time: Duration) -> i128 {
@@ -242,13 +247,12 @@ impl<const M: usize> Discipline<M> for Cbcs {
 
     #[inline(always)]
     fn choose<P>(&mut self, _now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
-        let quantum = self.quantum();
         let mut vain = InVain::default();
         while let Some(flow) = self.turns.first() {
             let record = queues.flow_mut(flow);
-            self.turns.begin(&mut record.state.account, quantum);
+            self.turns.begin(&mut record.state.account, || self.fixed.unwrap_or(self.longest));
             let short = self.short(&record.state, record.weight());
-            if short <= 0 || self.turns.in_vain(&mut vain, short, Some(quantum)) {
+            if short <= 0 || self.turns.in_vain(&mut vain, short, Some(self.quantum())) {
                 return Choice::Flow(flow);
             }
         }

@@ -36,5 +36,6 @@ impl Charge {
 /// A packet's total cost: its times on all resources together (Ptc in the papers).
 #[inline]
 pub(crate) fn total<const M: usize>(cost: &ResourceVec<M>) -> Duration {
-    Duration::from_nanos(cost.iter().fold(0, |sum, time| sum.saturating_add(time.as_nanos())))
+    // None is longer than 2^40 ns.
+    Duration::from_nanos(cost.iter().fold(0, |sum, time| sum.wrapping_add(time.as_nanos())))
 }

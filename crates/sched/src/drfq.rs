@@ -203,7 +203,7 @@ impl<const M: usize> Drfq<M> {
     }
 
     /// Compute the tags of the flow's first waiting packet and put it among the heads.
-    #[inline]
+    #[inline(never)]
     fn place_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         let Some(cost) = queues.head(flow).map(|head| head.cost) else { return self.leave(flow) };
         let came_at = match self.newcomers {
@@ -222,6 +222,7 @@ impl<const M: usize> Drfq<M> {
         self.heads.set(flow, tags.head(tags.start(0), weight));
     }
 
+    #[inline(never)]
     fn place_with_memory(&mut self, flow: u32, came_at: Option<Floors<M>>, cost: &ResourceVec<M>, weight: Weight) {
         let charge = charges(cost.0);
         let mut key = self.places[flow as usize].map(|place| place.tags.finish());
@@ -271,6 +272,7 @@ impl<const M: usize> Drfq<M> {
     }
 
     /// [`served`](Discipline::served) with memory: the tags of the packet.
+    #[inline(never)]
     fn serve_with_memory(&mut self, flow: u32, cost: &ResourceVec<M>, weight: Weight) -> Ticks<M> {
         let charge = charges(cost.0);
         let mut served = [0; M];
@@ -330,6 +332,8 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
     const LISTED: Option<&'static Entry> = Some(&ENTRY);
 
     const READS_AHEAD: Worth = BY_TAGS;
+
+    const MARKS_MOVED: bool = true;
 
     type Flow = StartTags;
     /// The packet's tags are no less than these.

@@ -203,9 +203,8 @@ impl<const M: usize> Discipline<M> for Drr {
     fn choose<P>(&mut self, _now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
         let mut vain = InVain::default();
         while let Some(flow) = self.turns.first() {
-            let quantum = self.fixed.unwrap_or(self.next_quantum);
             let record = queues.flow_mut(flow);
-            if self.turns.begin(&mut record.state.account, quantum) {
+            if self.turns.begin(&mut record.state.account, || self.fixed.unwrap_or(self.next_quantum)) {
                 self.next_quantum = 1;
             }
             let time = record.state.time(record.weight());

@@ -116,7 +116,8 @@ const MOST_PASSED: u32 = 64;
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, packed(8))]
 pub struct Standing {
-    /// EC / w in ticks; below zero, what measurements gave back, and what a flow that has left did not use.
+    /// EC / w in ticks, far from the ends of the range ([`turns`](crate::turns)); below zero, what measurements gave
+    /// back, and what a flow that has left did not use.
     excess: i128,
     /// The round of its next turn.
     due: u64,
@@ -153,8 +154,10 @@ pub struct Mr3 {
     most: i128,
     /// MaxEC of the round before.
     most_before: i128,
-    /// B / w of the first flow, while its turn is under way.
-    turn: Option<i128>,
+    /// Whether the turn of the first flow is under way.
+    under_way: bool,
+    /// B / w of the first flow then.
+    balance: i128,
 }
 
 impl Mr3 {
@@ -168,7 +171,8 @@ impl Mr3 {
             round: 0,
             most: 0,
             most_before: 0,
-            turn: None,
+            under_way: false,
+            balance: 0,
         }
     }
 
@@ -193,15 +197,15 @@ impl Mr3 {
         if core::mem::take(&mut standing.new) || alone {
             standing.excess = standing.excess.max(self.most_before);
         }
-        self.most_before.saturating_sub(standing.excess)
+        self.most_before.wrapping_sub(standing.excess)
     }
 
     /// The first flow's turn is over.
     #[inline]
     fn end_turn(&mut self, balance: i128, standing: &mut Standing) {
-        standing.excess = balance.saturating_neg();
+        standing.excess = balance.wrapping_neg();
         standing.due = self.round + 1;
-        self.turn = None;
+        self.under_way = false;
         self.count(standing);
     }
 
@@ -221,7 +225,7 @@ impl Mr3 {
     #[inline]
     fn leave(&mut self, flow: u32) {
         if self.backlogged.first() == Some(flow) {
-            self.turn = None;
+            self.under_way = false;
         }
         self.links.remove(&mut self.backlogged, flow);
         if self.backlogged.is_empty() {
@@ -291,7 +295,7 @@ impl<const M: usize> Discipline<M> for Mr3 {
         // Flows in debt pass their turns, each once in a row: the round after, MaxEC covers it.
         let mut passed = 0;
         while let Some(flow) = self.backlogged.first() {
-            if self.turn.is_some() {
+            if self.under_way {
                 return Choice::Flow(flow);
             }
             if !self.outstanding.may_begin(flow, self.backlogged.len() == 1, false) {
@@ -300,7 +304,7 @@ impl<const M: usize> Discipline<M> for Mr3 {
             let standing = &mut queues.flow_mut(flow).state;
             let balance = self.begin_turn(flow, standing);
             if balance >= 0 || passed == MOST_PASSED {
-                self.turn = Some(balance);
+                (self.under_way, self.balance) = (true, balance);
             } else {
                 steps::take(1);
                 passed += 1;
@@ -314,8 +318,9 @@ impl<const M: usize> Discipline<M> for Mr3 {
     fn served<P>(&mut self, _now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) -> Sent {
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        let balance = self.turn.unwrap_or(0).saturating_sub(record.state.take(charge(cost), weight));
-        self.turn = Some(balance);
+        debug_assert!(self.under_way);
+        let balance = self.balance.wrapping_sub(record.state.take(charge(cost), weight));
+        self.balance = balance;
         let sent = self.outstanding.sent::<M>(flow, record.state.activation);
         if record.packets == 0 {
             if self.newcomers_pay() {
@@ -345,23 +350,19 @@ impl<const M: usize> Discipline<M> for Mr3 {
         }
         let weight = record.weight();
         let more = record.state.take(more, weight);
-        match self.turn {
-            Some(balance) if self.backlogged.first() == Some(flow) => {
-                let balance = balance.saturating_sub(more);
-                self.turn = Some(balance);
-                if balance < 0 {
-                    self.end_turn_of_backlogged(balance, &mut record.state);
-                }
+        if self.under_way && self.backlogged.first() == Some(flow) {
+            self.balance = self.balance.wrapping_sub(more);
+            if self.balance < 0 {
+                self.end_turn_of_backlogged(self.balance, &mut record.state);
             }
-            _ => {
-                let standing = &mut record.state;
-                standing.excess = standing.excess.saturating_add(more);
-                // MaxEC of the round before is in use: a flow that has its turn to come shows its debt there. One that
-                // has left may never return.
-                if (standing.due != self.round || record.packets == 0) && !self.backlogged.is_empty() {
-                    self.count(standing);
-                }
-            }
+            return;
+        }
+        let standing = &mut record.state;
+        standing.excess = standing.excess.wrapping_add(more);
+        // MaxEC of the round before is in use: a flow that has its turn to come shows its debt there. One that has left
+        // may never return.
+        if (standing.due != self.round || record.packets == 0) && !self.backlogged.is_empty() {
+            self.count(standing);
         }
     }
 
@@ -369,12 +370,11 @@ impl<const M: usize> Discipline<M> for Mr3 {
         let record = queues.flow_mut(flow);
         let new = record.weight();
         // EC is a time and stays, as B does.
-        match &mut self.turn {
-            Some(balance) if self.backlogged.first() == Some(flow) => *balance = rescaled(*balance, old, new),
-            _ => {
-                let balance = record.state.excess.saturating_neg();
-                record.state.excess = rescaled(balance, old, new).saturating_neg();
-            }
+        if self.under_way && self.backlogged.first() == Some(flow) {
+            self.balance = rescaled(self.balance, old, new);
+        } else {
+            let balance = record.state.excess.saturating_neg();
+            record.state.excess = rescaled(balance, old, new).saturating_neg();
         }
     }
 

@@ -148,7 +148,8 @@ pub struct Pcfq {
     clock: Clock,
     /// V in ticks.
     virtual_time: u128,
-    /// Sum of the weights of the flows with waiting packets, in thousandths: the denominator of (6).
+    /// With `clock=paper`: the sum of the weights of the flows with waiting packets, in thousandths, the denominator of
+    /// (6).
     load: u128,
     /// Time that is too little for a tick of V, in ticks times thousandths.
     rest: u128,
@@ -191,6 +192,22 @@ impl Pcfq {
         }
     }
 
+    /// A flow of these weights begins to wait.
+    #[inline]
+    fn count_in(&mut self, weights: &[Weight]) {
+        if self.clock == Clock::Paper {
+            self.load += sum_of(weights);
+        }
+    }
+
+    /// It has no packets any more.
+    #[inline]
+    fn count_out(&mut self, weights: &[Weight]) {
+        if self.clock == Clock::Paper {
+            self.load -= sum_of(weights);
+        }
+    }
+
     fn advance_by_load(&mut self, now: Time) {
         let elapsed = now.since(self.settled).as_nanos();
         self.settled = now;
@@ -223,7 +240,9 @@ impl Pcfq {
     fn place_head<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         let Some(cost) = queues.head(flow).map(|s| s.cost) else {
             self.heads.remove(flow);
-            self.starts.remove(flow);
+            if self.clock == Clock::Tags {
+                self.starts.remove(flow);
+            }
             return self.keep_up();
         };
         let floor = (self.clock == Clock::Paper).then(|| queues.stamp(queues.flow(flow).head));
@@ -235,8 +254,8 @@ impl Pcfq {
         self.heads.set(flow, tags.head());
         if self.clock == Clock::Tags {
             self.starts.set(flow, tags.start());
+            self.keep_up();
         }
-        self.keep_up();
     }
 }
 
@@ -244,6 +263,8 @@ impl<const M: usize> Discipline<M> for Pcfq {
     const LISTED: Option<&'static Entry> = Some(&ENTRY);
 
     const READS_AHEAD: Worth = BY_TAGS;
+
+    const MARKS_MOVED: bool = true;
 
     type Flow = Composite<M>;
     /// V at the packet's arrival, with `clock=paper`.
@@ -280,7 +301,7 @@ impl<const M: usize> Discipline<M> for Pcfq {
         }
         let state = &mut queues.flow_mut(flow).state;
         state.tags.set_floor(Tag::at(self.virtual_time));
-        self.load += sum_of(&state.weights);
+        self.count_in(&state.weights);
         self.place_head(flow, queues);
     }
 
@@ -300,7 +321,7 @@ impl<const M: usize> Discipline<M> for Pcfq {
             self.virtual_time = self.virtual_time.max(finish);
         }
         if record.packets == 0 {
-            self.load -= sum_of(&record.state.weights);
+            self.count_out(&record.state.weights);
         }
         self.moved(flow, queues);
     }
@@ -332,7 +353,8 @@ impl<const M: usize> Discipline<M> for Pcfq {
         let record = queues.flow_mut(flow);
         let old = core::mem::replace(&mut record.state.weights, weights);
         if record.packets > 0 {
-            self.load = self.load - sum_of(&old) + sum_of(&weights);
+            self.count_out(&old);
+            self.count_in(&weights);
         }
         self.place_head(flow, queues);
     }
@@ -340,7 +362,7 @@ impl<const M: usize> Discipline<M> for Pcfq {
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow(flow);
         if record.packets > 0 {
-            self.load -= sum_of(&record.state.weights);
+            self.count_out(&record.state.weights);
             self.heads.remove(flow);
             self.starts.remove(flow);
             self.keep_up();

@@ -89,6 +89,9 @@ pub trait Discipline<const M: usize>: Sized + Send {
     /// With so many flows or more, it is read ahead.
     const READS_AHEAD: Worth = touch::IN_BURSTS;
 
+    /// Whether it [marks flows as moved](Queues::mark_moved). Otherwise nobody looks for such flows.
+    const MARKS_MOVED: bool = false;
+
     /// Kept with every flow.
     type Flow: Default + Send;
     /// What the discipline may note of every waiting packet.
@@ -279,6 +282,10 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
     /// Place the flows that were marked as moved.
     #[inline]
     fn place_moved(&mut self) {
+        debug_assert!(D::MARKS_MOVED || self.queues.take_moved().is_none(), "a flow is marked that nobody places");
+        if !D::MARKS_MOVED {
+            return;
+        }
         while let Some(flow) = self.queues.take_moved() {
             self.discipline.place(flow, &mut self.queues);
         }
@@ -434,7 +441,7 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         if self.queues.get(ticket.flow).is_some() {
             self.discipline.settle(now, &mut self.queues);
             self.discipline.corrected(ticket.flow.index, ticket, Took { resource, used }, &mut self.queues);
-            if self.queues.many_moved() {
+            if D::MARKS_MOVED && self.queues.many_moved() {
                 self.place_moved();
             }
         }

@@ -142,8 +142,13 @@ impl Outstanding {
     #[inline]
     pub fn begin(&mut self, flow: u32) {
         self.last = flow;
-        if self.batch(flow).outstanding(Control::Finished) == 0 {
-            self.forget(flow);
+        match self.flows.get_mut(flow as usize) {
+            Some(batch) if batch.outstanding(Control::Finished) > 0 => (),
+            Some(batch) => {
+                self.batches += 1;
+                *batch = Batch { number: self.batches, ..Batch::default() };
+            }
+            None => self.forget(flow),
         }
     }
 
@@ -189,13 +194,14 @@ impl Outstanding {
         let Sent { batch: number, .. } = ticket.note();
         let batch = self.flows.get_mut(ticket.flow.index()).filter(|batch| batch.number == number);
         let Some(batch) = batch else { return };
-        let before = batch.outstanding(Control::Finished);
-        match event {
-            Progress::Abandoned => batch.abandoned += 1,
-            Progress::Started => batch.started += u64::from(resource > 0),
-            Progress::Finished { .. } => batch.finished += 1,
-        }
-        self.unfinished -= before - batch.outstanding(Control::Finished);
+        let ended = match event {
+            Progress::Abandoned => &mut batch.abandoned,
+            Progress::Started => return batch.started += u64::from(resource > 0),
+            Progress::Finished { .. } => &mut batch.finished,
+        };
+        *ended += 1;
+        // A ticket of which somebody has kept a copy may end twice.
+        self.unfinished -= u64::from(batch.sent >= batch.finished + batch.abandoned);
     }
 
     #[inline]

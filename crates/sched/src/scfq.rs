@@ -103,6 +103,8 @@ impl<const M: usize> Discipline<M> for Scfq {
 
     const READS_AHEAD: Worth = BY_TAGS;
 
+    const MARKS_MOVED: bool = true;
+
     type Flow = FinishTags;
     type Stamp = ();
     type Note = ();

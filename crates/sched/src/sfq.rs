@@ -213,6 +213,8 @@ impl<const M: usize> Discipline<M> for Sfq {
 
     const READS_AHEAD: Worth = BY_TAGS;
 
+    const MARKS_MOVED: bool = true;
+
     type Flow = StartTags;
     type Stamp = ();
     type Note = ();

@@ -91,11 +91,18 @@ impl Tag {
 /// weight. `nanos` is less than 2^62 either way.
 #[inline]
 pub fn virtual_time(nanos: i64, weight: Weight, part: u32) -> (i128, u32) {
-    if weight != Weight::ONE || part >= Weight::ONE.as_milli() {
+    if weight != Weight::ONE {
         cold_path();
         return divided(nanos, weight.as_milli(), part);
     }
-    // What is left stays.
+    // What is left stays, as far as there can be so much by this weight.
+    let most = Weight::ONE.as_milli() - 1;
+    let part = if part > most {
+        cold_path();
+        most
+    } else {
+        part
+    };
     (i128::from(nanos) << TICK_BITS, part)
 }
 

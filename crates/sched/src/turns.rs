@@ -52,6 +52,7 @@ impl Account {
     }
 
     /// Of a flow without packets: nobody is owed anything.
+    #[inline]
     pub fn owe_no_less_than_nothing(&mut self) {
         self.set_spent(self.spent().max(0));
     }
@@ -168,15 +169,15 @@ impl Turns {
     /// The first flow's turn begins, if it has not, and with the first turn a round with this quantum; returns whether
     /// a round begins.
     #[inline]
-    pub fn begin(&mut self, account: &mut Account, quantum: i128) -> bool {
+    pub fn begin(&mut self, account: &mut Account, quantum: impl FnOnce() -> i128) -> bool {
         if self.under_way {
             return false;
         }
         let new_round = account.due != self.round;
         if new_round {
             self.round = account.due;
-            self.quantum = quantum;
-            self.granted = self.granted.wrapping_add(quantum);
+            self.quantum = quantum();
+            self.granted = self.granted.wrapping_add(self.quantum);
         }
         account.due = self.round.wrapping_add(1);
         self.under_way = true;

@@ -145,10 +145,11 @@ pub struct Queues<const M: usize, P, F, S> {
     free_flows: Vec<u32>,
     /// Flows that are to be placed anew before the next choice.
     moved: Vec<u32>,
-    packets: u64,
+    // Narrower than the bytes: the compiler would add to both at once, and wait for what was written one by one.
+    packets: u32,
     bytes: u64,
     /// Packets that need nothing on the first of several resources.
-    unprocessed: u64,
+    unprocessed: u32,
 }
 
 impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
@@ -175,7 +176,7 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
 
     /// Packets that wait, in all flows.
     pub fn packets(&self) -> u64 {
-        self.packets
+        self.packets.into()
     }
 
     /// Bytes that wait, in all flows.
@@ -213,7 +214,8 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
     }
 
     /// The first packet of this flow, or what was charged for those before it, has changed: where it stands among the
-    /// others is to be looked at before the next choice, once, however often it changes until then.
+    /// others is to be looked at before the next choice, once, however often it changes until then. For disciplines
+    /// that [say that they do this](crate::per_flow::Discipline::MARKS_MOVED).
     #[inline]
     pub fn mark_moved(&mut self, flow: u32) {
         let record = &mut self.flows[flow as usize];
@@ -421,7 +423,7 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         free.cost.0.iter_mut().zip(&cost.0).for_each(|(to, &time)| *to = time.min(LONGEST_TIME));
         (free.size, free.next) = (size, NIL);
         free.payload = Some(payload);
-        self.unprocessed += u64::from(free.needs_no_processing());
+        self.unprocessed += u32::from(free.needs_no_processing());
         if record.packets == 0 {
             record.head = slot;
         } else {
@@ -455,8 +457,8 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         let at = record.head;
         let slot = self.slots.get_mut(at as usize)?;
         let payload = slot.payload.take()?;
-        let (size, cost) = (slot.size, slot.cost);
-        self.unprocessed -= u64::from(slot.needs_no_processing());
+        let (size, cost) = (slot.size, ResourceVec(core::array::from_fn(|r| slot.cost.0[r])));
+        self.unprocessed -= u32::from(slot.needs_no_processing());
         record.head = core::mem::replace(&mut slot.next, self.free_slot);
         self.free_slot = at;
         record.packets -= 1;

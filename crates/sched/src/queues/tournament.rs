@@ -123,10 +123,14 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     }
 
     /// Insert the flow, or change its key.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, flow: u32, key: K) {
+        let entry = E::new(key, flow);
+        if self.is_first(flow) {
+            return self.replace_first(entry);
+        }
         self.make_room(flow);
-        self.flows += usize::from(self.put(flow, E::new(key, flow)));
+        self.flows += usize::from(self.put(flow, entry));
     }
 
     /// Insert the flow, or lower its key: a higher one is left to [`correct`](Self::correct).
@@ -163,12 +167,15 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     /// Take the flow out: its key, if it was in.
     #[inline]
     pub fn take(&mut self, flow: u32) -> Option<K> {
-        let key = self.get(flow)?;
-        if self.is_first(flow) {
+        let key = if self.is_first(flow) {
+            let key = self.least.key();
             self.replace_first(E::NONE);
+            key
         } else {
+            let key = self.get(flow)?;
             self.put_higher(flow, E::NONE);
-        }
+            key
+        };
         self.flows -= 1;
         Some(key)
     }
@@ -240,13 +247,9 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
         Some(node[flow as usize % ARITY])
     }
 
-    /// Change the entry of a flow for which there is room: whether it had none.
+    /// Change the entry of a flow for which there is room and which does not come first: whether it had none.
     #[inline]
     fn put(&mut self, flow: u32, entry: E) -> bool {
-        if self.is_first(flow) {
-            self.replace_first(entry);
-            return false;
-        }
         let before = self.find(flow).unwrap_or(E::NONE);
         if entry.precedes(&before) {
             self.put_lower(flow, entry);
