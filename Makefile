@@ -5,7 +5,7 @@ OUT ?= out/demo
 FUZZ_SECONDS ?= 600
 
 .PHONY: demo test documents book search soak bench budget throughput ns2 others dummynet example reproduce pages \
-	causes falsify breaks lab fuzz fuzz-merge rust
+	causes falsify breaks lab fuzz fuzz-merge rust c install-c
 
 demo: rust
 	@echo "Building takes some minutes the first time."
@@ -40,6 +40,21 @@ book:
 	@command -v mdbook >/dev/null || { echo "missing: cargo install mdbook --locked"; exit 1; }
 	mdbook build docs
 	@echo "open book/index.html"
+
+# The schedulers for programs in C: libdovetail.a and libdovetail.so in target/release, and crates/c/include/dovetail.h.
+c: rust
+	$(CARGO) build --release --locked -p dovetail-c
+
+# What `make c` has built, for every program of this machine: sudo make install-c
+PREFIX ?= /usr/local
+install-c:
+	@test -f target/release/libdovetail.so || { echo "missing: make c"; exit 1; }
+	install -d "$(DESTDIR)$(PREFIX)/include" "$(DESTDIR)$(PREFIX)/lib/pkgconfig"
+	install -m 644 crates/c/include/dovetail.h "$(DESTDIR)$(PREFIX)/include"
+	install -m 644 target/release/libdovetail.a "$(DESTDIR)$(PREFIX)/lib"
+	install -m 755 target/release/libdovetail.so "$(DESTDIR)$(PREFIX)/lib/libdovetail.so.0"
+	ln -sf libdovetail.so.0 "$(DESTDIR)$(PREFIX)/lib/libdovetail.so"
+	sed 's|@PREFIX@|$(PREFIX)|' crates/c/dovetail.pc.in > "$(DESTDIR)$(PREFIX)/lib/pkgconfig/dovetail.pc"
 
 # Minutes each, so apart from the tests.
 # The bounds of MR3, GMR3 and drgps, held against millions of random and adversarial packets; what a flow can gain by

@@ -25,11 +25,12 @@ const WAITING: &str = "4";
 type Has = fn() -> bool;
 
 /// What some tests need, and whether it is here.
-const NEEDS: [(&str, Has); 6] = [
+const NEEDS: [(&str, Has); 7] = [
     ("needs root", may_make_namespaces),
     ("needs root and ping", || may_make_namespaces() && runs("ping", &["-V"])),
     ("needs root and setpriv", || may_make_namespaces() && runs("setpriv", &["--version"])),
     ("needs tshark", || runs("tshark", &["--version"])),
+    ("needs a C++ compiler", || runs("c++", &["--version"])),
     ("needs ns-2", || runs("ns", &["/dev/null"])),
     ("needs access control lists", has_access_control_lists),
 ];

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// What each product crate may depend on, of our own.
-const MAY_USE: [(&str, &[&str]); 17] = [
+const MAY_USE: [(&str, &[&str]); 18] = [
     ("units", &[]),
     ("sched", &["units"]),
     ("pipeline", &["units", "sched"]),
@@ -14,6 +14,7 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("wire", &["units"]),
     ("trace", &["units", "wire"]),
     ("tcp", &["units"]),
+    ("c", &["units", "sched"]),
     ("sim", &["units", "sched", "pipeline", "model", "wire", "trace", "tcp"]),
     ("figure", &[]),
     ("experiment", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "config", "figure"]),

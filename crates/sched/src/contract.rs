@@ -26,6 +26,12 @@ impl FlowId {
     pub fn index(self) -> usize {
         self.index as usize
     }
+
+    /// How many flows had the index before.
+    #[inline]
+    pub fn generation(self) -> u32 {
+        self.generation
+    }
 }
 
 /// The most that may wait in one flow's queue. `None` means no limit.
