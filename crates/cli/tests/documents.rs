@@ -492,7 +492,9 @@ fn programs_on_pages_are_in_the_files_that_are_named() {
     let mut found = 0;
     for path in documents() {
         for named in read(&path).split("<!-- is in: ").skip(1) {
-            let (file, rest) = named.split_once(" -->\n```rust\n").expect("a file, and a block below");
+            let (file, rest) = named.split_once(" -->\n```").expect("a file, and a block below");
+            let (language, rest) = rest.split_once('\n').expect("a block");
+            assert!(file.ends_with(if language == "rust" { ".rs" } else { ".c" }), "{file} is not in {language}");
             let (block, _) = rest.split_once("\n```\n").expect("a fence that ends");
             assert!(read(&root().join(file)).contains(block), "{} shows what is not in {file}", path.display());
             found += 1;
