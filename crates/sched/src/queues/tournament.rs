@@ -56,6 +56,22 @@ fn least_with<K, E: Entry<K>>(entries: &[E; ARITY], own: usize, carried: E) -> E
     E::select(other.precedes(&carried), other, carried)
 }
 
+/// Without a loop.
+macro_rules! four_times {
+    ($what:block) => {
+        $what
+        $what
+        $what
+        $what
+    };
+}
+
+/// The lesser of two entries.
+#[inline]
+fn lesser<K, E: Entry<K>>(one: E, other: E) -> E {
+    E::select(other.precedes(&one), other, one)
+}
+
 /// Flows by the [ticks](crate::tag::Tag::ticks) of a tag.
 pub type TagTournament = Tournament<u128, Packed>;
 
@@ -137,7 +153,7 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     #[inline]
     pub fn lower(&mut self, flow: u32, key: K) {
         self.make_room(flow);
-        self.flows += usize::from(self.put_lower(flow, E::new(key, flow)));
+        self.flows += usize::from(self.put_lower(flow, E::new(key, flow)).is_none());
     }
 
     /// See to it that [`peek`](Self::peek) is right where keys are [lowered](Self::lower) only: `key` tells the key of
@@ -250,37 +266,44 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     /// Change the entry of a flow for which there is room and which does not come first: whether it had none.
     #[inline]
     fn put(&mut self, flow: u32, entry: E) -> bool {
-        let before = self.find(flow).unwrap_or(E::NONE);
-        if entry.precedes(&before) {
-            self.put_lower(flow, entry);
-        } else {
+        let before = self.put_lower(flow, entry);
+        if !entry.precedes(&before) {
             self.put_higher(flow, entry);
         }
         before.is_none()
     }
 
     /// The flow that comes first has this entry from now on, which is carried up all the way.
-    #[inline]
+    #[inline(never)]
     fn replace_first(&mut self, entry: E) {
         self.changed = self.least.flow();
         let (mut at, mut carried) = (self.changed as usize, entry);
-        for level in &mut self.levels {
-            steps::take(1);
-            let (node, own) = (at / ARITY, at % ARITY);
-            let Node { entries } = &mut level.nodes[node];
-            entries[own] = carried;
-            carried = least_with(entries, own, carried);
-            at = node;
+        let mut levels = self.levels.iter_mut();
+        // As many levels as there can be, and no loop: in one, the compiler makes branches of the choices.
+        'up: {
+            four_times!({
+                four_times!({
+                    let Some(level) = levels.next() else { break 'up };
+                    steps::take(1);
+                    let (node, own) = (at / ARITY, at % ARITY);
+                    let Node { entries } = &mut level.nodes[node];
+                    entries[own] = carried;
+                    let other = lesser(entries[own ^ 1], lesser(entries[own ^ 2], entries[own ^ 3]));
+                    carried = lesser(carried, other);
+                    at = node;
+                });
+            });
         }
+        debug_assert_eq!(at, 0, "the last level is one node");
         self.least = carried;
     }
 
-    /// The flow has this entry from now on if it is less than its own: whether it had none. It takes the place of what
+    /// The flow has this entry from now on if it is less than its own, which is given back. It takes the place of what
     /// was least in its nodes, up to the first one in which something is less.
     #[inline]
-    fn put_lower(&mut self, flow: u32, entry: E) -> bool {
+    fn put_lower(&mut self, flow: u32, entry: E) -> E {
         self.changed = flow;
-        let (mut at, mut was_out, mut is_leaf) = (flow as usize, true, true);
+        let (mut at, mut own_before) = (flow as usize, None);
         for level in &mut self.levels {
             steps::take(1);
             let (node, own) = (at / ARITY, at % ARITY);
@@ -289,11 +312,9 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
                 (*entries, level.epochs[node]) = ([E::NONE; ARITY], self.epoch);
             }
             let replaced = &mut entries[own];
-            if is_leaf {
-                (was_out, is_leaf) = (replaced.is_none(), false);
-            }
+            let before = *own_before.get_or_insert(*replaced);
             if !entry.precedes(replaced) {
-                return was_out;
+                return before;
             }
             *replaced = entry;
             at = node;
@@ -301,7 +322,7 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
         if entry.precedes(&self.least) {
             self.least = entry;
         }
-        was_out
+        own_before.unwrap_or(E::NONE)
     }
 
     /// A flow that is in, and does not come first, has this entry from now on, which is no less than its own. It is
