@@ -236,15 +236,19 @@ impl Pcfq {
         }
     }
 
+    /// The flow has no packets, or none any more.
+    fn leave(&mut self, flow: u32) {
+        self.heads.remove(flow);
+        if self.clock == Clock::Tags {
+            self.starts.remove(flow);
+        }
+        self.keep_up();
+    }
+
     /// Tag the flow's first waiting packet and put it among the heads.
+    #[inline(never)]
     fn place_head<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        let Some(cost) = queues.head(flow).map(|s| s.cost) else {
-            self.heads.remove(flow);
-            if self.clock == Clock::Tags {
-                self.starts.remove(flow);
-            }
-            return self.keep_up();
-        };
+        let Some(cost) = queues.head(flow).map(|s| s.cost) else { return self.leave(flow) };
         let floor = (self.clock == Clock::Paper).then(|| queues.stamp(queues.flow(flow).head));
         let Composite { tags, weights } = &mut queues.flow_mut(flow).state;
         if let Some(floor) = floor {
@@ -320,10 +324,11 @@ impl<const M: usize> Discipline<M> for Pcfq {
         if self.clock == Clock::Served {
             self.virtual_time = self.virtual_time.max(finish);
         }
-        if record.packets == 0 {
-            self.count_out(&record.state.weights);
+        if record.packets > 0 {
+            return self.moved(flow, queues);
         }
-        self.moved(flow, queues);
+        self.count_out(&record.state.weights);
+        self.leave(flow);
     }
 
     #[inline]
@@ -332,10 +337,15 @@ impl<const M: usize> Discipline<M> for Pcfq {
             return;
         }
         let (before, after) = (charges(ticket.charged.0), charges(ticket.charged_with(took).0));
-        let Composite { tags, weights } = &mut queues.flow_mut(flow).state;
+        let record = queues.flow_mut(flow);
+        let (packets, Composite { tags, weights }) = (record.packets, &mut record.state);
         tags.correct(core::array::from_fn(|r| after[r] - before[r]), *weights);
         self.latest_finish = self.latest_finish.max(tags.finish());
-        self.moved(flow, queues);
+        if packets > 0 {
+            self.moved(flow, queues);
+        } else {
+            self.keep_up();
+        }
     }
 
     #[inline]
@@ -363,9 +373,7 @@ impl<const M: usize> Discipline<M> for Pcfq {
         let record = queues.flow(flow);
         if record.packets > 0 {
             self.count_out(&record.state.weights);
-            self.heads.remove(flow);
-            self.starts.remove(flow);
-            self.keep_up();
+            self.leave(flow);
         }
     }
 }

@@ -89,6 +89,7 @@ impl Scfq {
     }
 
     /// Tag the flow's first waiting packet and put it among the heads.
+    #[inline(never)]
     fn place_head<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         let Some(nanos) = self.shared.head(flow, queues) else { return self.heads.remove(flow) };
         let record = queues.flow_mut(flow);
@@ -129,7 +130,7 @@ impl<const M: usize> Discipline<M> for Scfq {
         self.heads.coming().into_iter().for_each(look_at);
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         // Behind a packet that is not served yet, F of the one before is at least v anyway.
         if queues.flow(flow).head == slot {
@@ -145,20 +146,25 @@ impl<const M: usize> Discipline<M> for Scfq {
 
     #[inline(always)]
     fn served<P>(&mut self, _now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
-        let tags = &mut queues.flow_mut(flow).state;
-        tags.serve_head();
+        let record = queues.flow_mut(flow);
+        record.state.serve_head();
         // Only a correction downwards can put F below v.
-        self.virtual_time = self.virtual_time.max(tags.finish());
-        queues.mark_moved(flow);
+        self.virtual_time = self.virtual_time.max(record.state.finish());
+        match record.packets {
+            0 => self.heads.remove(flow),
+            _ => queues.mark_moved(flow),
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut FlowQueues<M, P>) {
         let Some(more) = self.shared.more(ticket, took).filter(|&more| more != 0) else { return };
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         record.state.correct([more], [weight]);
-        queues.mark_moved(flow);
+        if record.packets > 0 {
+            queues.mark_moved(flow);
+        }
     }
 
     #[inline]

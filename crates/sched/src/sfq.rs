@@ -150,6 +150,7 @@ impl Sfq {
     }
 
     /// Tag the flow's first waiting packet and put it among the heads.
+    #[inline(never)]
     fn place_head<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         if !self.untagged.is_empty() {
             self.untagged.remove(flow);
@@ -174,6 +175,13 @@ impl Sfq {
     /// Tag some flows that wait for it since the resource changed.
     #[inline]
     fn tag_some<const M: usize, P>(&mut self, queues: &mut FlowQueues<M, P>) {
+        if !self.is_tagged() {
+            self.tag_some_of(queues);
+        }
+    }
+
+    #[cold]
+    fn tag_some_of<const M: usize, P>(&mut self, queues: &mut FlowQueues<M, P>) {
         for _ in 0..TAGGED_AT_ONCE {
             let Some((_, flow)) = self.untagged.peek() else { return };
             steps::take(1);
@@ -244,7 +252,7 @@ impl<const M: usize> Discipline<M> for Sfq {
         self.heads.coming().into_iter().for_each(look_at);
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         if queues.flow(flow).head == slot {
             if self.heads.is_empty() && self.in_service == 0 {
@@ -274,7 +282,10 @@ impl<const M: usize> Discipline<M> for Sfq {
         // Only a correction downwards can put it below v.
         self.virtual_time = self.virtual_time.max(tag);
         self.latest_finish = self.latest_finish.max(finish);
-        self.moved(flow, queues);
+        match queues.flow(flow).packets {
+            0 => self.heads.remove(flow),
+            _ => self.moved(flow, queues),
+        }
         self.tag_some(queues);
     }
 
@@ -288,14 +299,16 @@ impl<const M: usize> Discipline<M> for Sfq {
         self.in_service = self.in_service.saturating_sub(u32::from(leaves));
     }
 
-    #[inline]
+    #[inline(always)]
     fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut FlowQueues<M, P>) {
         let Some(more) = self.shared.more(ticket, took) else { return };
         let (tags, weight) = self.tags(flow, queues);
         tags.correct(more, weight);
         let finish = tags.finish();
         self.latest_finish = self.latest_finish.max(finish);
-        self.moved(flow, queues);
+        if queues.flow(flow).packets > 0 {
+            self.moved(flow, queues);
+        }
     }
 
     #[inline]
