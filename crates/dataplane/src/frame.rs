@@ -105,6 +105,7 @@ impl Record {
     }
 
     /// Frames that go with it, itself included, and their bytes.
+    #[inline]
     pub fn whole(&self) -> (usize, usize) {
         let (mut frames, mut bytes, mut rest) = (1, self.len(), &self.tail);
         while let Some(piece) = rest {

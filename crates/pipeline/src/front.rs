@@ -128,7 +128,8 @@ impl<S: FlowQueues<P>, P> Front<S, P> {
     ///
     /// # Errors
     /// The packet, if it is not taken.
-    #[inline]
+    // Always inlined: what is written in parts, and copied in larger ones at once, waits for memory.
+    #[inline(always)]
     pub fn enqueue(
         &mut self,
         now: Time,

@@ -38,6 +38,10 @@ pub trait Owner<const M: usize> {
     /// # Errors
     /// The owner stops.
     fn next(&mut self) -> Result<Option<Self::Job>, Self::Error>;
+    /// Whether [`bypass`](Self::bypass) may find a packet; if not, it need not be asked.
+    fn may_bypass(&self) -> bool {
+        true
+    }
     /// What the scheduler lets past resource 0, which is busy, of what [may bypass](Resources::may_bypass) it.
     ///
     /// # Errors

@@ -25,13 +25,8 @@ pub trait Passage<const M: usize>: Owner<M> {
     #[inline]
     fn move_on(&mut self) -> Result<(), Self::Error> {
         for resource in (1..M).rev() {
-            if !self.may_move(resource) {
-                continue;
-            }
-            if self.has_queue(resource) {
-                self.move_on_through_queue(resource)?;
-            } else {
-                self.move_on_in_order(resource)?;
+            if self.may_move(resource) {
+                self.move_on_at(resource)?;
             }
         }
         Ok(())
@@ -44,25 +39,28 @@ pub trait Passage<const M: usize>: Owner<M> {
     /// The owner stops.
     #[inline(always)]
     fn finish_and_move_on(&mut self, resource: usize, server: u32) -> Result<(), Self::Error> {
-        let may_move = (1..M).any(|r| self.may_move(r));
         let Some(mut job) = self.stage(resource).take(server) else { return self.move_on() };
         if !self.finished(resource, server, &mut job) {
             self.release(resource, server, job);
             return self.move_on();
         }
         let to = self.stop(resource + 1, &job);
-        if may_move || !self.takes(to) || (self.has_queue(to) && !self.starts_at_once(to)) {
+        if self.any_may_move() || !self.takes(to) || (self.has_queue(to) && !self.starts_at_once(to)) {
             self.stage(resource).keep(server, job);
             return self.move_on();
         }
         self.stage(resource).release(server);
         let flow = self.flow(&job);
         self.resources_mut().went(resource, flow);
-        if self.has_queue(to) {
+        if !self.has_queue(to) {
+            self.come(resource + 1, to, job)?;
+        } else if to + 1 == M {
+            // Compiled for the last resource, to which most go.
+            self.pass(resource + 1..M - 1, &mut job);
+            self.start_now(M - 1, job)?;
+        } else {
             self.pass(resource + 1..to, &mut job);
             self.start_or_wait(to, job)?;
-        } else {
-            self.come(resource + 1, to, job)?;
         }
         // The first resource's idle server is the scheduler's.
         if resource > 0 { self.move_on() } else { Ok(()) }
@@ -74,6 +72,16 @@ pub trait Passage<const M: usize>: Owner<M> {
     /// The owner stops.
     #[inline]
     fn dispatch(&mut self) -> Result<(), Self::Error> {
+        let Resources { stages, no_wait, .. } = self.resources();
+        if no_wait.is_some() || stages[0].has_idle() || self.may_bypass() { self.dispatch_now() } else { Ok(()) }
+    }
+
+    /// [`dispatch`](Self::dispatch) where the scheduler is asked.
+    ///
+    /// # Errors
+    /// The owner stops.
+    #[inline]
+    fn dispatch_now(&mut self) -> Result<(), Self::Error> {
         let now = self.now();
         if let Some(job) = self.resources_mut().no_wait.as_mut().and_then(|entrance| entrance.take(now)) {
             self.start(0, job)?;
@@ -107,15 +115,31 @@ trait Steps<const M: usize>: Owner<M> {
         &mut self.resources_mut().stages[resource]
     }
 
+    /// [`move_on`](Passage::move_on) for the packets that come to this further resource, or start there.
+    #[inline(never)]
+    fn move_on_at(&mut self, resource: usize) -> Result<(), Self::Error> {
+        if self.has_queue(resource) { self.move_on_through_queue(resource) } else { self.move_on_in_order(resource) }
+    }
+
     /// Whether a packet has come to this further resource, or may start there.
-    #[inline]
+    #[inline(always)]
     fn may_move(&self, resource: usize) -> bool {
         let stages = &self.resources().stages;
         let may_start = || match self.has_queue(resource) {
             true => self.may_hand_out(resource),
             false => stages[resource].buffered() > 0,
         };
-        stages[resource - 1].first_finished().is_some() || (stages[resource].has_idle() && may_start())
+        stages[resource - 1].has_finished() || (stages[resource].has_idle() && may_start())
+    }
+
+    /// Whether any packet has come to a further resource, or may start there.
+    #[inline(always)]
+    fn any_may_move(&self) -> bool {
+        let mut any = false;
+        for resource in 1..M {
+            any |= self.may_move(resource);
+        }
+        any
     }
 
     /// Whether a packet that comes starts, past the owner's queue.
@@ -184,7 +208,7 @@ trait Steps<const M: usize>: Owner<M> {
     #[inline]
     fn enter(&mut self, job: Self::Job) -> Result<(), Self::Error> {
         if self.resources().no_wait.is_none() {
-            return self.start(0, job);
+            return self.start_now(0, job);
         }
         let (now, times) = (self.now(), self.times(&job));
         let Some(entrance) = self.resources_mut().no_wait.as_mut() else { return Ok(()) };
@@ -197,7 +221,13 @@ trait Steps<const M: usize>: Owner<M> {
     }
 
     #[inline]
-    fn start(&mut self, resource: usize, mut job: Self::Job) -> Result<(), Self::Error> {
+    fn start(&mut self, resource: usize, job: Self::Job) -> Result<(), Self::Error> {
+        self.start_now(resource, job)
+    }
+
+    /// [`start`](Self::start), compiled where it is called.
+    #[inline(always)]
+    fn start_now(&mut self, resource: usize, mut job: Self::Job) -> Result<(), Self::Error> {
         if let Some(server) = self.stage(resource).next_idle() {
             self.started(resource, server, &mut job)?;
             self.stage(resource).occupy(job);

@@ -128,6 +128,12 @@ impl<J> Stage<J> {
         self.idle.push(server);
     }
 
+    /// Whether a packet is finished and on its server yet.
+    #[inline]
+    pub(crate) fn has_finished(&self) -> bool {
+        !self.finished.is_empty()
+    }
+
     /// The packet that has been finished for longest.
     #[inline]
     pub(crate) fn first_finished(&self) -> Option<&J> {

@@ -117,6 +117,7 @@ impl Books {
     }
 
     /// The CPU is done with a frame, which occupied it for `cpu`; zero if the frame passes it by.
+    #[inline]
     pub fn processed(&mut self, cpu: Duration) {
         self.account.frames_processed += 1;
         self.account.cpu += cpu;
@@ -129,6 +130,7 @@ impl Books {
     }
 
     /// A frame of `bytes` left now after it had been here for `stayed` and had occupied the link for `link`.
+    #[inline]
     pub fn left(&mut self, now: Time, bytes: usize, stayed: Duration, link: Duration, marked: bool) {
         self.account.frames_out += 1;
         self.account.bytes_out += bytes as u64;
@@ -138,6 +140,7 @@ impl Books {
     }
 
     /// A frame of `bytes` came in.
+    #[inline]
     pub fn came(&mut self, bytes: u32) {
         self.account.frames_in += 1;
         self.account.bytes_in += u64::from(bytes);

@@ -68,12 +68,18 @@ impl Crowd {
     }
 
     /// What of this class waits.
+    #[inline]
     pub fn of(&mut self, class: u16) -> &mut Waiting {
         let place = usize::from(class);
         if self.waiting.len() <= place {
-            self.waiting.resize(place + 1, Waiting::default());
+            self.grow(place);
         }
         &mut self.waiting[place]
+    }
+
+    #[cold]
+    fn grow(&mut self, place: usize) {
+        self.waiting.resize(place + 1, Waiting::default());
     }
 
     /// Where a frame goes of a flow that is not in the table and has this hash, of which `many` are too many flows of

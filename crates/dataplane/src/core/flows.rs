@@ -8,7 +8,7 @@
 use ahash::RandomState;
 use dovetail_units::{Duration, Time};
 use dovetail_wire::PackedKey;
-use hashbrown::HashMap;
+use hashbrown::HashTable;
 use lru::LruCache;
 
 use super::account::Books;
@@ -70,8 +70,26 @@ pub struct FlowEntry {
     pub books: Books,
     /// The classes have changed since its latest frame.
     stale: bool,
-    /// Something of it is in the box: the class under which that is counted, and whether it is of one frame.
-    waits: Option<(u16, bool)>,
+    waits: Waits,
+}
+
+/// Whether something of a flow is in the box: then the class under which that is counted, and whether the flow is of
+/// one frame. One word, which is written and read as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Waits(u32);
+
+impl Waits {
+    const NOTHING: Self = Self(0);
+
+    #[inline]
+    fn something(class: u16, once: bool) -> Self {
+        Self(u32::from(class) << 2 | u32::from(once) << 1 | 1)
+    }
+
+    #[inline]
+    fn counted(self) -> Option<(u16, bool)> {
+        (self != Self::NOTHING).then_some(((self.0 >> 2) as u16, self.0 & 2 != 0))
+    }
 }
 
 /// What is known of a flow that a frame belongs to.
@@ -89,8 +107,10 @@ pub enum Seen {
 #[derive(Debug)]
 pub struct Flows {
     limits: FlowLimits,
+    /// Places in `flows` by key, which stands there only.
     // Keys come from strangers: hashed with a random seed, and never iterated.
-    index: HashMap<Key, u32, RandomState>,
+    index: HashTable<u32>,
+    seed: RandomState,
     flows: Vec<Option<FlowEntry>>,
     free: Vec<u32>,
     /// Flows with a queue of their own, and queues that flows share.
@@ -116,7 +136,8 @@ impl Flows {
         let hasher = limits.secret.map_or_else(RandomState::new, |secret| RandomState::with_seeds(secret, 0, 0, 0));
         Self {
             limits,
-            index: HashMap::default(),
+            index: HashTable::new(),
+            seed: RandomState::default(),
             flows: Vec::new(),
             free: Vec::new(),
             own: 0,
@@ -160,8 +181,11 @@ impl Flows {
         if !matches!(key, Key::Flow(..)) {
             return None;
         }
-        let Self { index, flows, crowd, hasher, limits, .. } = self;
-        let account = |queue| Some(&flows[*index.get(&Key::First(class, queue))? as usize].as_ref()?.books.account);
+        let Self { index, seed, flows, crowd, hasher, limits, .. } = self;
+        let account = |queue| {
+            let first = found(index, seed, flows, &Key::First(class, queue))?;
+            Some(&flows[first as usize].as_ref()?.books.account)
+        };
         let Way::First(queue) = crowd.way(class, hasher.hash_one(key), (limits.most / MANY).max(1), account) else {
             return None;
         };
@@ -208,8 +232,8 @@ impl Flows {
             Key::NonFlow(_) | Key::First(..) => {}
         }
         let books = Books::new(Detail::Flow);
-        let mut flow = FlowEntry { key, class, seen: now, books, stale: false, waits: None };
-        flow.count(&mut self.crowd, Some((class, true)));
+        let mut flow = FlowEntry { key, class, seen: now, books, stale: false, waits: Waits::NOTHING };
+        flow.count(&mut self.crowd, Waits::something(class, true));
         let place = match self.free.pop() {
             Some(place) => {
                 self.flows[place as usize] = Some(flow);
@@ -220,29 +244,43 @@ impl Flows {
                 (self.flows.len() - 1) as u32
             }
         };
-        self.index.insert(key, place);
+        let Self { index, seed, flows, .. } = self;
+        let hash = |&flow: &u32| flows[flow as usize].as_ref().map_or(0, |flow| seed.hash_one(flow.key));
+        index.insert_unique(seed.hash_one(key), place, hash);
         (place, Seen::First)
     }
 
     /// The flow that has this key.
     #[inline]
     pub fn known(&self, key: &Key) -> Option<u32> {
-        self.index.get(key).copied()
+        found(&self.index, &self.seed, &self.flows, key)
+    }
+
+    /// As [`known`](Self::known) for the flow of this packed key.
+    #[inline]
+    pub fn known_packed(&self, key: &PackedKey) -> Option<u32> {
+        let is_of = |&flow: &u32| {
+            let entry = self.flows[flow as usize].as_ref();
+            entry.is_some_and(|entry| matches!(&entry.key, Key::Flow(own) if own == key))
+        };
+        self.index.find(self.seed.hash_one(Key::Flow(*key)), is_of).copied()
     }
 
     /// The class of a flow's first frame since classes have changed, if one has come.
+    #[inline]
     pub fn class(&self, flow: u32) -> Option<u16> {
         self.get(flow).filter(|flow| !flow.stale).map(|flow| flow.class)
     }
 
     /// A frame of this flow and class has come.
+    #[inline(always)]
     pub fn came(&mut self, now: Time, flow: u32, class: u16) -> Option<Seen> {
         let Self { flows, once, crowd, .. } = self;
         let entry = flows.get_mut(flow as usize)?.as_mut()?;
         if entry.books.account.frames_in == 1 {
             once.pop(&flow);
         }
-        entry.count(crowd, Some((class, false)));
+        entry.count(crowd, Waits::something(class, false));
         Some(entry.see(now, class))
     }
 
@@ -252,6 +290,7 @@ impl Flows {
     }
 
     /// A frame of this flow has gone.
+    #[inline(always)]
     pub fn went(&mut self, flow: u32) {
         let Self { flows, once, crowd, .. } = self;
         let Some(entry) = flows.get_mut(flow as usize).and_then(Option::as_mut) else { return };
@@ -260,7 +299,7 @@ impl Flows {
                 if entry.books.account.frames_in == 1 {
                     once.put(flow, ());
                 }
-                entry.count(crowd, None);
+                entry.count(crowd, Waits::NOTHING);
             }
             Key::First(class, _) => crowd.of(class).first -= 1,
             _ => {}
@@ -274,17 +313,20 @@ impl Flows {
     }
 
     /// The flow at this index.
+    #[inline]
     pub fn get(&self, flow: u32) -> Option<&FlowEntry> {
         self.flows.get(flow as usize)?.as_ref()
     }
 
     /// Its books.
+    #[inline]
     pub fn books(&mut self, flow: u32) -> Option<&mut Books> {
         Some(&mut self.flows.get_mut(flow as usize)?.as_mut()?.books)
     }
 
     /// Look at one flow more; its index if it has been idle for too long and nothing of it is in the box. The caller
     /// tears it down and calls [`forget`](Self::forget).
+    #[inline]
     pub fn idle(&mut self, now: Time) -> Option<u32> {
         self.hand += 1;
         if self.hand as usize >= self.flows.len() {
@@ -311,7 +353,9 @@ impl Flows {
                 Key::NonFlow(_) | Key::First(..) => {}
             }
             self.once.pop(&flow);
-            self.index.remove(&gone.key);
+            if let Ok(entry) = self.index.find_entry(self.seed.hash_one(gone.key), |&place| place == flow) {
+                entry.remove();
+            }
             self.free.push(flow);
         }
     }
@@ -338,8 +382,16 @@ impl Flows {
     }
 }
 
+/// The place of the flow that has this key.
+#[inline(always)]
+fn found(index: &HashTable<u32>, seed: &RandomState, flows: &[Option<FlowEntry>], key: &Key) -> Option<u32> {
+    let is_of = |&flow: &u32| flows[flow as usize].as_ref().is_some_and(|flow| flow.key == *key);
+    index.find(seed.hash_one(key), is_of).copied()
+}
+
 impl FlowEntry {
     /// A frame of it has come, of this class.
+    #[inline]
     fn see(&mut self, now: Time, class: u16) -> Seen {
         self.seen = now;
         if !self.stale {
@@ -349,16 +401,18 @@ impl FlowEntry {
         if std::mem::replace(&mut self.class, class) == class { Seen::Before } else { Seen::Reclassed }
     }
 
-    /// Something of it is in the box, of this class, and it is of one frame; or nothing is.
-    #[inline]
-    fn count(&mut self, crowd: &mut Crowd, waits: Option<(u16, bool)>) {
-        if self.waits == waits || !matches!(self.key, Key::Flow(..)) {
+    /// This of it is in the box from now on.
+    #[inline(always)]
+    fn count(&mut self, crowd: &mut Crowd, waits: Waits) {
+        let before = self.waits;
+        if before == waits || !matches!(self.key, Key::Flow(..)) {
             return;
         }
-        if let Some((class, once)) = std::mem::replace(&mut self.waits, waits) {
+        self.waits = waits;
+        if let Some((class, once)) = before.counted() {
             *crowd.of(class).flows(once) -= 1;
         }
-        if let Some((class, once)) = waits {
+        if let Some((class, once)) = waits.counted() {
             *crowd.of(class).flows(once) += 1;
         }
     }

@@ -183,6 +183,7 @@ impl Fragments {
     }
 
     /// When the next one has waited in vain.
+    #[inline]
     pub fn due(&self) -> Option<Time> {
         self.waiting.front().map(|(since, ..)| *since + self.limits.wait)
     }

@@ -194,7 +194,7 @@ mod tests {
             let mut frame = Pool::new().take();
             frame.fill(Time::ZERO, &[0; 100], LinkType::ETHERNET);
             let event = Progress::Finished { used: Duration::from_micros(50) };
-            (0..count).for_each(|_| cpu.progress(Time::ZERO, &mut frame, CPU, event));
+            (0..count).for_each(|_| cpu.progress(CPU, Time::ZERO, &mut frame, CPU, event));
         };
         let density = |cpu: &Queue| match cpu.manager() {
             Some(Manager::Drq(drq)) => drq.density(0).as_micro() as f64 / 1e6,

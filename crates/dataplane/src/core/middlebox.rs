@@ -156,18 +156,26 @@ impl Middlebox {
         Ok(middlebox)
     }
 
-    /// A frame of this class and flow comes in. It is queued, or dropped for a reason that is counted.
-    pub(super) fn admit(&mut self, now: Time, mut frame: Frame, belongs: &Belongs) {
+    /// A frame comes in that belongs to this. It is queued, or dropped for a reason that is counted.
+    pub(super) fn admit(&mut self, now: Time, frame: Frame, belongs: &Belongs) {
         let flow = self.place(now, belongs);
-        (frame.class, frame.flow, frame.tickets) = (belongs.class, flow, [None; MOST_RESOURCES]);
+        if self.admit_to(now, frame, belongs.class, flow) {
+            self.flows.entered(&belongs.key, flow);
+        }
+    }
+
+    /// A frame of this class comes in, of a flow that schedulers know of; whether it is queued.
+    #[inline(always)]
+    pub(super) fn admit_to(&mut self, now: Time, mut frame: Frame, class: u16, flow: u32) -> bool {
+        (frame.class, frame.flow, frame.tickets) = (class, flow, [None; MOST_RESOURCES]);
         self.each_account(&frame, |books| books.came(frame.size_in));
         let full = self.is_full(flow);
         self.inside += 1;
         if full {
             self.drop_frame(frame, "box-full");
-        } else if self.enter(now, frame) {
-            self.flows.entered(&belongs.key, flow);
+            return false;
         }
+        self.enter(now, frame)
     }
 
     /// The flow of such frames, which schedulers know of.
@@ -218,6 +226,7 @@ impl Middlebox {
     }
 
     /// Look at one flow more, and forget it if it has been idle for too long.
+    #[inline]
     pub(super) fn forget_next(&mut self, now: Time) {
         if let Some(idle) = self.flows.idle(now) {
             self.forget(now, idle);
@@ -228,6 +237,7 @@ impl Middlebox {
     /// (dynamic thresholds; A. Choudhury, E. Hahne, 1998): so n flows that take all they can get have each 1/(n+1)
     /// of it, and as much is left for all others. Queue management does not tell flows apart: there only the limit
     /// counts.
+    #[inline]
     fn is_full(&self, flow: u32) -> bool {
         let room = |most: u32| (most as usize).saturating_sub(self.inside + self.tails);
         // No queue is longer than all that is in the box: while that is less than the room there is no need to look.
@@ -235,6 +245,7 @@ impl Middlebox {
     }
 
     /// The frame is queued, if its queue takes it; whether it does.
+    #[inline(always)]
     fn enter(&mut self, now: Time, mut frame: Frame) -> bool {
         self.read_congestion(&mut frame);
         let cost = self.estimate(&frame);
@@ -258,6 +269,13 @@ impl Middlebox {
                 return;
             }
         }
+    }
+
+    /// Whether something is to be done before `now`.
+    #[inline(always)]
+    pub(super) fn is_behind(&self, now: Time) -> bool {
+        let is_before = |at: Time| at < now;
+        self.next_due().is_some_and(|(_, at)| is_before(at)) || self.fragments.due().is_some_and(is_before)
     }
 
     /// When there is something to do next, if nothing comes before that.
@@ -310,12 +328,14 @@ impl Middlebox {
     }
 
     /// For how long it will occupy the resources, by their places.
+    #[inline(always)]
     pub(super) fn estimate(&self, frame: &Frame) -> [Duration; MOST_RESOURCES] {
         let class = &self.classes[usize::from(frame.class)];
-        let cpu = if class.setup.needs_cpu(frame.size_in) {
+        let known = class.setup.charge.known(frame.size_in);
+        let cpu = if class.setup.needs_cpu_for(known) {
             let learnt = || self.estimator.estimate(self.key_of(frame), frame.size_in, Duration::ZERO);
             // Zero would say that it needs nothing.
-            class.setup.charge.known(frame.size_in).unwrap_or_else(learnt).max(Duration::from_nanos(1))
+            known.unwrap_or_else(learnt).max(Duration::from_nanos(1))
         } else {
             Duration::ZERO
         };
@@ -328,10 +348,12 @@ impl Middlebox {
     }
 
     /// Times by the places of resources, as schedulers count them.
+    #[inline]
     pub(super) fn numbered(&self, [cpu, third, link]: [Duration; MOST_RESOURCES]) -> [Duration; MOST_RESOURCES] {
         if self.third.is_some() { [cpu, third, link] } else { [cpu, link, Duration::ZERO] }
     }
 
+    #[inline]
     pub(super) fn each_account(&mut self, frame: &Frame, change: impl Fn(&mut Books)) {
         change(&mut self.classes[usize::from(frame.class)].books);
         if let Some(books) = self.flows.books(frame.flow) {
@@ -348,6 +370,7 @@ impl Middlebox {
     }
 
     /// What the queues before this box have noted in a frame, and whether its sender understands marks.
+    #[inline]
     fn read_congestion(&self, frame: &mut Frame) {
         let Some(encoding) = self.ecn else { return };
         if let Some(ip) = ip_of(frame) {
@@ -359,6 +382,7 @@ impl Middlebox {
     }
 
     /// Note in a frame what the queues say; whether that tells its sender to slow down and came without.
+    #[inline]
     pub(super) fn write_congestion(&self, frame: &mut Frame) -> bool {
         let Some(encoding) = self.ecn.filter(|_| frame.congestion != Congestion::Initial) else { return false };
         let congestion = frame.congestion;

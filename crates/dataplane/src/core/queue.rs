@@ -50,6 +50,10 @@ struct Scheduled {
     /// Frames that wait; and whether the scheduler has been asked since none does. Some need to know.
     waiting: usize,
     is_told: bool,
+    /// Whether a frame may wait that needs nothing of the resource.
+    may_bypass: bool,
+    /// Whether the scheduler looks at how long frames stayed.
+    steers: bool,
     /// How far the scheduler's clock is behind the box's.
     behind: Duration,
 }
@@ -62,9 +66,17 @@ impl Queue {
 
     pub fn scheduled(part: SizedPart, resource: usize) -> Self {
         let SizedPart { entry, scheduler } = part;
-        let ids = FlowIds::default();
-        let scheduled =
-            Scheduled { scheduler, entry, ids, resource, waiting: 0, is_told: false, behind: Duration::ZERO };
+        let scheduled = Scheduled {
+            entry,
+            ids: FlowIds::default(),
+            resource,
+            waiting: 0,
+            is_told: false,
+            may_bypass: false,
+            steers: scheduler.steering().is_some(),
+            behind: Duration::ZERO,
+            scheduler,
+        };
         Self { front: Front::PerFlow(scheduled), managing: None }
     }
 
@@ -121,6 +133,7 @@ impl Queue {
     }
 
     /// The frame comes, with its estimated times; it is given back with the reason if it is refused.
+    #[inline(always)]
     pub fn enqueue(
         &mut self,
         now: Time,
@@ -162,14 +175,22 @@ impl Queue {
     }
 
     /// What the idle resource takes.
+    #[inline]
     pub fn next(&mut self, now: Time) -> Offer<Frame> {
         self.front.next(now)
     }
 
-    /// Whether a frame waits that needs nothing of the resource.
+    /// Whether a frame may wait that needs nothing of the resource.
     #[inline]
-    pub fn any_may_bypass(&self) -> bool {
-        self.front.flows().is_some_and(|queue| queue.scheduler.any_may_bypass())
+    pub fn may_bypass(&self) -> bool {
+        self.front.flows().is_some_and(|queue| queue.may_bypass)
+    }
+
+    /// Whether one does, by what the scheduler says. If not, it need not be asked until the next one comes.
+    pub fn any_may_bypass(&mut self) -> bool {
+        let Some(queue) = self.front.flows_mut() else { return false };
+        queue.may_bypass = queue.scheduler.any_may_bypass();
+        queue.may_bypass
     }
 
     /// A frame that the scheduler lets go past its busy resource, if `may_pass` says so of it.
@@ -184,24 +205,32 @@ impl Queue {
         }
     }
 
-    /// Who manages the queue here, or schedules it, hears what became of a frame.
-    #[inline]
-    pub fn progress(&mut self, now: Time, frame: &mut Frame, resource: usize, event: Progress) {
-        match (&mut self.front, &mut self.managing) {
-            (Front::PerFlow(queue), _) => {
-                let now = queue.clock(now);
-                if let Some(ticket) = &mut frame.tickets[queue.resource] {
-                    queue.scheduler.progress(now, ticket, resource, event);
-                }
+    /// Who manages the queue here, or schedules it, hears what became of a frame. The queue stands at this place.
+    #[inline(always)]
+    pub fn progress(&mut self, place: usize, now: Time, frame: &mut Frame, resource: usize, event: Progress) {
+        if let Front::PerFlow(queue) = &mut self.front {
+            let now = queue.clock(now);
+            // A place that is known here need not be found in memory.
+            debug_assert_eq!(place, queue.resource);
+            if let Some(ticket) = &mut frame.tickets[place] {
+                queue.scheduler.progress(now, ticket, resource, event);
             }
-            (Front::Managed(queue), Some(managing)) => managing.progress(queue, now, frame, resource, event),
-            _ => {}
+        } else {
+            self.progress_managed(now, frame, resource, event);
+        }
+    }
+
+    fn progress_managed(&mut self, now: Time, frame: &Frame, resource: usize, event: Progress) {
+        if let (Front::Managed(queue), Some(managing)) = (&mut self.front, &mut self.managing) {
+            managing.progress(queue, now, frame, resource, event);
         }
     }
 
     /// A frame of the flow has left the link, so long after it came.
+    #[inline]
     pub fn left(&mut self, now: Time, flow: u32, stayed: Duration) {
         if let Some(queue) = self.front.flows_mut()
+            && queue.steers
             && let Some(id) = queue.ids.get(flow)
         {
             queue.scheduler.left(queue.clock(now), id, stayed);
@@ -216,6 +245,7 @@ impl Queue {
     }
 
     /// Frames that wait.
+    #[inline]
     pub fn len(&self) -> usize {
         self.front.waiting()
     }
@@ -249,7 +279,9 @@ impl Queue {
             return Ok(false);
         }
         let Some(queue) = self.front.flows_mut() else { return Ok(false) };
-        queue.scheduler.set(queue.clock(now), parameter, value).map(|()| true)
+        queue.scheduler.set(queue.clock(now), parameter, value)?;
+        queue.steers = queue.scheduler.steering().is_some();
+        Ok(true)
     }
 }
 
@@ -264,6 +296,7 @@ fn arrival(frame: &Frame) -> Arrival {
 }
 
 impl Scheduled {
+    #[inline]
     fn clock(&self, now: Time) -> Time {
         Time::from_nanos(now.as_nanos().saturating_sub(self.behind.as_nanos()))
     }
@@ -287,14 +320,17 @@ impl FlowQueues<Frame> for Scheduled {
         }
     }
 
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, of: Of<Self::Cost>, frame: Frame) -> Result<(), (DropReason, Frame)> {
         let Some(id) = self.ids.get(of.flow) else { return Err((DropReason::UnknownFlow, frame)) };
         self.scheduler.enqueue(self.clock(now), id, frame, of.cost)?;
         self.waiting += 1;
         self.is_told = false;
+        self.may_bypass |= of.cost[0] == Duration::ZERO;
         Ok(())
     }
 
+    #[inline]
     fn next(&mut self, now: Time) -> Offer<Frame> {
         let offer = self.scheduler.next(self.clock(now), self.resource);
         match offer {

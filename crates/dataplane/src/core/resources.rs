@@ -44,22 +44,27 @@ impl Owner<MOST_RESOURCES> for Middlebox {
     type Job = Frame;
     type Error = Infallible;
 
+    #[inline]
     fn resources(&self) -> &Resources<MOST_RESOURCES, Frame> {
         &self.resources
     }
 
+    #[inline]
     fn resources_mut(&mut self) -> &mut Resources<MOST_RESOURCES, Frame> {
         &mut self.resources
     }
 
+    #[inline]
     fn now(&self) -> Time {
         self.clock
     }
 
+    #[inline]
     fn flow(&self, frame: &Frame) -> u32 {
         frame.flow
     }
 
+    #[inline]
     fn needs_nothing(&self, place: usize, frame: &Frame) -> bool {
         self.classes[usize::from(frame.class)].setup.needs_nothing(place, frame.size_in)
     }
@@ -73,36 +78,37 @@ impl Owner<MOST_RESOURCES> for Middlebox {
         Ok(())
     }
 
+    #[inline]
     fn next(&mut self) -> Result<Option<Frame>, Infallible> {
         Ok(self.offered(CPU))
     }
 
-    fn bypass(&mut self) -> Result<Option<Frame>, Infallible> {
-        if !self.queues[CPU].any_may_bypass() {
-            return Ok(None);
-        }
-        let Some(takes) = self.takes_behind_first() else { return Ok(None) };
-        let Self { queues, resources, classes, .. } = self;
-        let frame = queues[CPU].bypass(self.clock, &mut |frame| {
-            let class = &classes[usize::from(frame.class)].setup;
-            let needs_nothing = |place: usize| class.needs_nothing(place, frame.size_in);
-            needs_nothing(CPU) && resources.may_bypass(&takes, frame.flow, needs_nothing, |other| other.flow)
-        });
-        Ok(frame.map(on_its_way))
+    #[inline]
+    fn may_bypass(&self) -> bool {
+        self.queues[CPU].may_bypass()
     }
 
+    #[inline]
+    fn bypass(&mut self) -> Result<Option<Frame>, Infallible> {
+        if self.may_bypass() { Ok(self.bypassing()) } else { Ok(None) }
+    }
+
+    #[inline]
     fn has_queue(&self, place: usize) -> bool {
         place != THIRD || self.third.is_some()
     }
 
+    #[inline]
     fn queued(&self, place: usize) -> usize {
         self.queues[place].len()
     }
 
+    #[inline]
     fn may_hand_out(&self, place: usize) -> bool {
         self.queues[place].may_hand_out()
     }
 
+    #[inline]
     fn lets_pass(&self, place: usize) -> bool {
         self.queues[place].is_in_order() && self.queues[place].len() == 0
     }
@@ -122,6 +128,7 @@ impl Owner<MOST_RESOURCES> for Middlebox {
         Ok(self.offered(place))
     }
 
+    #[inline(always)]
     fn started(&mut self, place: usize, _server: u32, frame: &mut Frame) -> Result<(), Infallible> {
         // A frame cannot start before it was received.
         let start = self.clock.max(frame.received);
@@ -156,6 +163,7 @@ impl Owner<MOST_RESOURCES> for Middlebox {
         place != LINK && frame.way.failed.is_none()
     }
 
+    #[inline]
     fn passed(&mut self, place: usize, frame: &mut Frame) {
         let used = Duration::ZERO;
         match place {
@@ -166,6 +174,7 @@ impl Owner<MOST_RESOURCES> for Middlebox {
         self.tell(frame, place, Progress::Finished { used });
     }
 
+    #[inline]
     fn left(&mut self, frame: Frame) {
         match frame.way.failed {
             Some(reason) => {
@@ -199,14 +208,37 @@ fn scaled(left: Duration, old: u64, new: u64) -> Duration {
 }
 
 impl Middlebox {
+    /// A frame that goes past the CPU, which is busy.
+    fn bypassing(&mut self) -> Option<Frame> {
+        if !self.queues[CPU].any_may_bypass() {
+            return None;
+        }
+        let takes = self.takes_behind_first()?;
+        let Self { queues, resources, classes, .. } = self;
+        let frame = queues[CPU].bypass(self.clock, &mut |frame| {
+            let class = &classes[usize::from(frame.class)].setup;
+            let needs_nothing = |place: usize| class.needs_nothing(place, frame.size_in);
+            needs_nothing(CPU) && resources.may_bypass(&takes, frame.flow, needs_nothing, |other| other.flow)
+        });
+        frame.map(on_its_way)
+    }
+
     /// The resource at which something is due next, and when.
+    #[inline]
     pub(super) fn next_due(&self) -> Option<(usize, Time)> {
         let due = |place: usize| {
             self.ends[place].or_else(|| self.wake[place].filter(|_| self.resources.stages[place].has_idle()))
         };
+        let mut next = None;
         // Of two at the same time the later in the box goes first, to make room.
-        let places = [LINK, THIRD, CPU].into_iter();
-        places.filter_map(|place| Some((place, due(place)?))).min_by_key(|&(_, at)| at)
+        for place in [LINK, THIRD, CPU] {
+            if let Some(at) = due(place)
+                && next.is_none_or(|(_, first)| at < first)
+            {
+                next = Some((place, at));
+            }
+        }
+        next
     }
 
     /// As schedulers count this resource.
@@ -271,6 +303,7 @@ impl Middlebox {
     }
 
     /// The link starts frames while there is room for what leaves it.
+    #[inline]
     fn open_link(&mut self) {
         self.resources.stages[LINK].set_open(self.outgoing.len() < OUTGOING);
     }
@@ -284,6 +317,7 @@ impl Middlebox {
     }
 
     /// What the queue in front of an idle resource hands out, unless it wants to be asked later.
+    #[inline(always)]
     fn offered(&mut self, place: usize) -> Option<Frame> {
         self.wake[place] = None;
         loop {
@@ -303,6 +337,7 @@ impl Middlebox {
     }
 
     /// The frame is processed at `start`; for how long that occupies the CPU.
+    #[inline(always)]
     fn process(&mut self, start: Time, frame: &mut Frame) -> Duration {
         let class = &self.classes[usize::from(frame.class)];
         let known = class.setup.known_work(frame.size_in);
@@ -311,8 +346,7 @@ impl Middlebox {
         let mut around = Around { now: start, pool: &mut self.pool, answers: &mut self.answers };
         let mut chain = class.setup.modules.iter();
         let outcome = chain.try_for_each(|&module| run(&mut *self.modules[module].module, &mut around, frame));
-        self.tails += frame.whole().0 - 1;
-        let outcome = outcome.and_then(|()| self.tail_fits(frame));
+        let outcome = if frame.tail.is_some() { outcome.and(self.tail_fits(frame)) } else { outcome };
         let work = match known {
             Some(work) => work,
             None => self.observe(frame, Duration::from_nanos(cycles().delta_as_nanos(before, cycles().raw()))),
@@ -321,10 +355,10 @@ impl Middlebox {
         self.budget.occupied(work)
     }
 
-    /// What a frame was cut into needs room in the box as well.
-    fn tail_fits(&self, frame: &Frame) -> Result<(), ModuleDrop> {
-        let cut = frame.tail.is_some();
-        let full = cut && self.most.is_some_and(|most| self.inside + self.tails > most as usize);
+    /// The frame was cut into several, which need room in the box as well.
+    fn tail_fits(&mut self, frame: &Frame) -> Result<(), ModuleDrop> {
+        self.tails += frame.whole().0 - 1;
+        let full = self.most.is_some_and(|most| self.inside + self.tails > most as usize);
         if full { Err(ModuleDrop("box-full")) } else { Ok(()) }
     }
 
@@ -339,10 +373,18 @@ impl Middlebox {
     #[inline(always)]
     fn tell(&mut self, frame: &mut Frame, place: usize, event: Progress) {
         let (now, number) = (self.clock, self.number(place));
-        self.queues[CPU].progress(now, frame, number, event);
+        self.queues[CPU].progress(CPU, now, frame, number, event);
         // Behind the CPU nobody hears of it but a scheduler or who manages a queue.
         if self.between.is_some() {
-            self.queues[CPU + 1..].iter_mut().for_each(|queue| queue.progress(now, frame, number, event));
+            self.tell_behind_cpu(frame, number, event);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_behind_cpu(&mut self, frame: &mut Frame, number: usize, event: Progress) {
+        let now = self.clock;
+        for place in [THIRD, LINK] {
+            self.queues[place].progress(place, now, frame, number, event);
         }
     }
 
@@ -353,6 +395,7 @@ impl Middlebox {
     }
 
     /// The frame is through the link.
+    #[inline]
     fn leave(&mut self, mut frame: Frame) {
         let (now, Way { used, due, .. }) = (self.clock, frame.way);
         self.lateness.left(self.seen.since(due));
@@ -366,13 +409,13 @@ impl Middlebox {
         }
         let stayed = due.since(frame.received);
         self.queues[CPU].left(now, frame.flow, stayed);
-        self.each_account(&frame, |books| {
-            books.made(frames - 1);
-            books.left(now, bytes, stayed, used, marked);
-        });
+        if frames > 1 {
+            self.each_account(&frame, |books| books.made(frames - 1));
+            self.tails -= frames - 1;
+        }
+        self.each_account(&frame, |books| books.left(now, bytes, stayed, used, marked));
         self.flows.went(frame.flow);
         self.inside -= 1;
-        self.tails -= frames - 1;
         let mut rest = Some(frame);
         while let Some(mut frame) = rest {
             rest = frame.tail.take();

@@ -93,17 +93,20 @@ pub struct Setup {
 
 impl SetupClass {
     /// What its frame of this length is charged, where that need not be measured.
+    #[inline]
     pub(super) fn known_work(&self, size: u32) -> Option<Duration> {
         let nothing = self.modules.is_empty().then_some(Duration::ZERO);
         self.charge.known(size).or(nothing)
     }
 
     /// For how long its frame of this length occupies the third resource.
+    #[inline]
     pub(super) fn third_time(&self, size: u32) -> Duration {
         self.third.map_or(Duration::ZERO, |line| line.time(u64::from(size)))
     }
 
     /// Whether its frames of this length may go past the resource at this place; past the link none does.
+    #[inline]
     pub(super) fn needs_nothing(&self, place: usize, size: u32) -> bool {
         match place {
             CPU => !self.needs_cpu(size),
@@ -113,8 +116,15 @@ impl SetupClass {
     }
 
     /// Whether its frames of this length occupy the CPU at all.
+    #[inline]
     pub(super) fn needs_cpu(&self, size: u32) -> bool {
-        !self.modules.is_empty() || self.charge.known(size).is_some_and(|work| work > Duration::ZERO)
+        !self.modules.is_empty() || self.needs_cpu_for(self.charge.known(size))
+    }
+
+    /// Whether its frames occupy the CPU at all of which the charge, as far as it is known, is this.
+    #[inline]
+    pub(super) fn needs_cpu_for(&self, known: Option<Duration>) -> bool {
+        !self.modules.is_empty() || known.is_some_and(|work| work > Duration::ZERO)
     }
 }
 

@@ -78,6 +78,7 @@ fn sized<const M: usize>(config: FlowConfig<MOST_RESOURCES>) -> FlowConfig<M> {
     FlowConfig { weight, weight_on: None, alpha, class, limit }
 }
 
+#[inline(always)]
 fn packet<const M: usize>(flow: FlowId, frame: Frame, cost: [Duration; MOST_RESOURCES]) -> Packet<M, Frame> {
     let cost = ResourceVec(std::array::from_fn(|resource| cost[resource]));
     Packet { flow, size: frame.whole().1 as u32, cost, payload: frame }
@@ -111,6 +112,7 @@ impl SizedScheduler {
     }
 
     /// `cost` has a time for each resource of the box, and then no more.
+    #[inline(always)]
     pub fn enqueue(
         &mut self,
         now: Time,
