@@ -45,14 +45,15 @@ pub trait Passage<const M: usize>: Owner<M> {
             return self.move_on();
         }
         let to = self.stop(resource + 1, &job);
-        if self.any_may_move() || !self.takes(to) || (self.has_queue(to) && !self.starts_at_once(to)) {
+        let may_start = self.has_queue(to) && self.resources().stages[to].has_idle();
+        if self.any_may_move() || !self.takes(to) || (may_start && !self.lets_pass(to)) {
             self.stage(resource).keep(server, job);
             return self.move_on();
         }
         self.stage(resource).release(server);
         let flow = self.flow(&job);
         self.resources_mut().went(resource, flow);
-        if !self.has_queue(to) {
+        if !may_start {
             self.come(resource + 1, to, job)?;
         } else if to + 1 == M {
             // Compiled for the last resource, to which most go.
@@ -140,12 +141,6 @@ trait Steps<const M: usize>: Owner<M> {
             any |= self.may_move(resource);
         }
         any
-    }
-
-    /// Whether a packet that comes starts, past the owner's queue.
-    #[inline]
-    fn starts_at_once(&self, resource: usize) -> bool {
-        self.resources().stages[resource].has_idle() && self.lets_pass(resource)
     }
 
     #[inline]
