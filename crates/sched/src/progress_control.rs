@@ -142,24 +142,24 @@ impl Outstanding {
     #[inline]
     pub fn begin(&mut self, flow: u32) {
         self.last = flow;
-        match self.flows.get_mut(flow as usize) {
-            Some(batch) if batch.outstanding(Control::Finished) > 0 => (),
-            Some(batch) => {
-                self.batches += 1;
-                *batch = Batch { number: self.batches, ..Batch::default() };
-            }
-            None => self.forget(flow),
+        if self.batch(flow).outstanding(Control::Finished) == 0 {
+            self.begin_batch(flow);
         }
     }
 
     /// Forget the flow's packets in the pipeline: their tickets count no more.
     #[inline]
     pub fn forget(&mut self, flow: u32) {
+        self.unfinished -= self.batch(flow).outstanding(Control::Finished);
+        self.begin_batch(flow);
+    }
+
+    #[inline]
+    fn begin_batch(&mut self, flow: u32) {
         if self.flows.len() <= flow as usize {
             self.flows.resize(flow as usize + 1, Batch::default());
         }
         self.batches += 1;
-        self.unfinished -= self.batch(flow).outstanding(Control::Finished);
         self.flows[flow as usize] = Batch { number: self.batches, ..Batch::default() };
     }
 
