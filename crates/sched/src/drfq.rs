@@ -243,7 +243,7 @@ impl<const M: usize> Drfq<M> {
     fn moves_or_leaves<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         match queues.flow(flow).packets {
             0 => self.leave(flow),
-            _ => queues.mark_moved(flow),
+            _ => queues.mark_moved::<Self>(flow),
         }
     }
 
@@ -380,7 +380,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         } else {
             record.state.come(now[0], weight);
         }
-        queues.mark_moved(flow);
+        queues.mark_moved::<Self>(flow);
     }
 
     #[inline]
@@ -435,7 +435,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
             record.state.correct(more, weight);
         }
         if record.packets > 0 {
-            queues.mark_moved(flow);
+            queues.mark_moved::<Self>(flow);
         }
     }
 

@@ -232,7 +232,7 @@ impl Pcfq {
     fn moved<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         match self.clock {
             Clock::Tags => self.place_head(flow, queues),
-            Clock::Served | Clock::Paper => queues.mark_moved(flow),
+            Clock::Served | Clock::Paper => queues.mark_moved::<Self>(flow),
         }
     }
 

@@ -152,7 +152,7 @@ impl<const M: usize> Discipline<M> for Scfq {
         self.virtual_time = self.virtual_time.max(record.state.finish());
         match record.packets {
             0 => self.heads.remove(flow),
-            _ => queues.mark_moved(flow),
+            _ => queues.mark_moved::<Self>(flow),
         }
     }
 
@@ -163,7 +163,7 @@ impl<const M: usize> Discipline<M> for Scfq {
         let weight = record.weight();
         record.state.correct([more], [weight]);
         if record.packets > 0 {
-            queues.mark_moved(flow);
+            queues.mark_moved::<Self>(flow);
         }
     }
 

@@ -167,7 +167,7 @@ impl Sfq {
     #[inline]
     fn moved<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         match self.is_tagged() {
-            true => queues.mark_moved(flow),
+            true => queues.mark_moved::<Self>(flow),
             false => self.place_head(flow, queues),
         }
     }

@@ -8,6 +8,7 @@ use dovetail_units::{Bytes, Duration, ResourceVec, Weight};
 
 use super::time_limit::WaitingTime;
 use crate::contract::{DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, UnknownFlow};
+use crate::per_flow::Discipline;
 use crate::{steps, touch};
 
 /// No slot.
@@ -214,10 +215,38 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
     }
 
     /// The first packet of this flow, or what was charged for those before it, has changed: where it stands among the
-    /// others is to be looked at before the next choice, once, however often it changes until then. For disciplines
-    /// that [say that they do this](crate::per_flow::Discipline::MARKS_MOVED).
+    /// others is to be looked at before the next choice, once, however often it changes until then. `D` is the
+    /// discipline, which has to [say that it does this](Discipline::MARKS_MOVED), or it does not compile:
+    ///
+    /// ```compile_fail,E0080
+    /// # use dovetail_sched::queues::Queues;
+    /// # use dovetail_sched::{Choice, Discipline, FlowConfig, Packet, PerFlow, Scheduler};
+    /// # use dovetail_units::{ResourceVec, Time};
+    /// struct Silent;
+    ///
+    /// impl Discipline<1> for Silent {
+    /// #     type Flow = ();
+    /// #     type Stamp = ();
+    /// #     type Note = ();
+    ///     // No `const MARKS_MOVED: bool = true;`
+    ///     fn arrived<P>(&mut self, _: Time, flow: u32, _: u32, queues: &mut Queues<1, P, (), ()>) {
+    ///         queues.mark_moved::<Self>(flow);
+    ///     }
+    /// #     fn choose<P>(&mut self, _: Time, _: &mut Queues<1, P, (), ()>) -> Choice { Choice::AwaitProgress }
+    /// #     fn served<P>(&mut self, _: Time, _: u32, _: &ResourceVec<1>, _: &mut Queues<1, P, (), ()>) {}
+    /// #     fn removed<P>(&mut self, _: u32, _: &mut Queues<1, P, (), ()>) {}
+    /// }
+    /// # let mut scheduler = PerFlow::new(Silent);
+    /// # let flow = scheduler.add_flow(FlowConfig::default());
+    /// # let cost = ResourceVec::from_nanos([1]);
+    /// # let _ = scheduler.enqueue(Time::ZERO, Packet { flow, size: 1, cost, payload: 0_u32 });
+    /// ```
+    ///
+    /// One that wraps another discipline also says what that one says. If it does not, its marks are never looked at:
+    /// nobody [places](Discipline::place) these flows, and debug builds panic at the next choice.
     #[inline]
-    pub fn mark_moved(&mut self, flow: u32) {
+    pub fn mark_moved<D: Discipline<M>>(&mut self, flow: u32) {
+        const { assert!(D::MARKS_MOVED, "a discipline that marks flows as moved says so by MARKS_MOVED") }
         let record = &mut self.flows[flow as usize];
         if record.admits & MOVED == 0 {
             record.admits |= MOVED;
