@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 
-use crate::InputError;
+use crate::place;
+use crate::{InputError, nearest};
 
 /// Files that are told by a key which no file of another kind has, but for `resource`, and who takes them.
 const KINDS: [(&str, &str); 6] = [
@@ -38,6 +39,19 @@ pub fn words<T: DeserializeOwned>(text: &str, error: &toml::de::Error) -> Option
     let told = toml::from_str::<T>(&[&text[..span.start], &quoted, &text[span.end..]].concat()).err()?;
     let (_, expected) = told.message().split_once(", expected ")?;
     Some((span, format!("`{value}`: expected a quoted text, {expected}")))
+}
+
+/// The key that was meant to be the one that is missing: where it stands, what it is, and what it should be. As long as
+/// that one is missing, the TOML reader may not know which others there are.
+pub fn misspelt<T: DeserializeOwned>(text: &str, error: &toml::de::Error) -> Option<(Range<usize>, String, String)> {
+    let missing = error.message().trim().strip_prefix("missing field `")?.strip_suffix('`')?;
+    let keys = place::keys(text, &error.span()?)?;
+    let near = nearest(missing, keys.iter().map(|(key, _)| key.as_str()))?;
+    let (key, span) = keys.iter().find(|(key, _)| key == near)?;
+    // In the place of a key that is known, one that is not would be told.
+    let other = [&text[..span.start], &format!("{NO_KEY:?}"), &text[span.end..]].concat();
+    let told = toml::from_str::<T>(&other).err()?;
+    (told.message() == error.message()).then(|| (span.clone(), key.clone(), missing.to_string()))
 }
 
 /// The error of a text that has neither a key nor the head of a section in any line: it is no TOML at all, and the

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 pub use by_resource::ByResource;
 use error::table_for_list;
 pub use error::{InputError, called, nearest, number, unknown};
-use kind::{belongs, no_toml, other_kind, section_of, words};
+use kind::{belongs, misspelt, no_toml, other_kind, section_of, words};
 pub use overrides::{apply as apply_overrides, apply_to as override_table, hinting};
 pub use place::value_of;
 pub use text::{Span, Text, Whole};
@@ -100,6 +100,11 @@ pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -
             let own = error.message().split_once("expected a whole number ").map(|(_, range)| range.to_string());
             let range = own.unwrap_or_else(|| format!("from 0 to {}", i64::MAX));
             return of(entry, format!("expected a whole number {range}"));
+        }
+        if let Some((span, key, missing)) = misspelt::<T>(&changed.text, &error) {
+            let told =
+                InputError::at(&label, &changed.text, span, format!("unknown key `{key}`, expected `{missing}`"));
+            return told.among(&[&missing]).with_help(format!("did you mean `{missing}`?"));
         }
         match words::<T>(&changed.text, &error) {
             Some((span, message)) => InputError::at(&label, &changed.text, span, message),

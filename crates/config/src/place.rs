@@ -22,6 +22,12 @@ pub fn value_of(text: &str, table: &Range<usize>, key: &str) -> Option<Range<usi
     at(file.get_ref(), table)?.get(key).map(Spanned::span)
 }
 
+/// The keys of the table at this place, with theirs.
+pub fn keys(text: &str, table: &Range<usize>) -> Option<Vec<(String, Range<usize>)>> {
+    let file = DeTable::parse(text).ok()?;
+    Some(at(file.get_ref(), table)?.keys().map(|key| (key.get_ref().to_string(), key.span())).collect())
+}
+
 /// The table of the file that stands at this place.
 fn at<'a>(file: &'a DeTable<'a>, place: &Range<usize>) -> Option<&'a DeTable<'a>> {
     entries(file).into_iter().find_map(|entry| match entry {
@@ -160,6 +166,22 @@ mod tests {
     fn a_key_that_is_none_is_shown_though_a_value_reads_the_same() {
         wrong("\"limit\"", "limit = 5", "8:1", "unknown key `limit`");
         wrong("\"m\"", "'limit' = 5", "8:1", "unknown key `limit`");
+    }
+
+    #[test]
+    fn a_key_without_which_the_others_cannot_be_told_is_shown_where_it_is_misspelt() {
+        let kind = "[[module]]\nname = \"m\"\nttl = 30\nknd = \"tunnel\"\n";
+        let name = "[[module]]\nnme = \"m\"\nkind = \"tunnel\"\n";
+        for (text, place, wrong, right) in [(kind, "4:1", "knd", "kind"), (name, "2:1", "nme", "name")] {
+            let message = read::<Modules>("box.toml", text, &[]).unwrap_err().to_string();
+            let words = [place, &format!("unknown key `{wrong}`"), &format!("did you mean `{right}`?")];
+            assert!(words.iter().all(|words| message.contains(words)), "{message}");
+        }
+        // None of these is meant.
+        for text in ["[[module]]\nname = \"m\"\n", "[[module]]\nname = \"m\"\nttl = 30\n"] {
+            let message = read::<Modules>("box.toml", text, &[]).unwrap_err().to_string();
+            assert!(message.contains("missing key `kind`") && message.contains("1:1"), "{message}");
+        }
     }
 
     #[test]

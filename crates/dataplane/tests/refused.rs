@@ -182,6 +182,7 @@ fn what_is_wrong_in_a_module_is_shown_where_it_stands() {
         &module(&format!("kind = \"forward\"\n{route}\n{route}")),
         &["`10.0.0.0/8` is there twice", "box.toml:8:1"],
     );
+    refused(&module("knd = \"esp\""), &["unknown key `knd`, expected `kind`", "box.toml:7:1", "did you mean `kind`?"]);
     // What is not there has no place of its own.
     refused(&module("kind = \"esp\""), &["missing key `transform`", "box.toml:5:1"]);
     refused(&module("kind = \"match\""), &["`patterns`: expected", "box.toml:5:1"]);
