@@ -41,6 +41,9 @@ fn a_capture_alone_runs_with_the_defaults_and_says_which() {
     folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "300", "--flows", "20"]).succeeds();
     let said = folder.dovetail(&["run", "t.pcap"]).succeeds();
     assert!(said.err.contains("profile firewall-ids (the default): one CPU and a 500 Mbps link"), "{}", said.err);
+    let changed = folder.dovetail(&["run", "t.pcap", "--set", "resource.link.rate=1 Gbps"]).succeeds();
+    let words = "the rest is forwarded; changed by --set resource.link.rate=1 Gbps";
+    assert!(changed.err.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{}", changed.err);
     let pace = "as fast as recorded, to load the busiest resource to 1.2 times its capacity";
     let in_a_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(in_a_line(&said.err).contains(pace), "{}", said.err);

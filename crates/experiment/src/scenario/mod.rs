@@ -136,7 +136,11 @@ impl Scenario {
                 let profile = Profile::find(profile.unwrap_or(PROFILES[0]))?;
                 let text = profile.text_for(overrides);
                 let label = format!("profile {}", profile.name);
-                let read = Self::read(path, &label, &text, overrides, PathBuf::new(), Some(stream))?;
+                let mut read = Self::read(path, &label, &text, overrides, PathBuf::new(), Some(stream))?;
+                if !overrides.is_empty() {
+                    let comma = if read.file.title.is_empty() { "" } else { "; " };
+                    read.file.title += &format!("{comma}changed by --set {}", overrides.join(" --set "));
+                }
                 match read.capture {
                     Some(_) => Ok(Self { profile: Some(profile.name), ..read }),
                     None => Err(ScenarioError::new(&label, "it replays no capture: a profile has a [trace]")),
@@ -206,7 +210,7 @@ impl Scenario {
         &self.text
     }
 
-    /// What the profile is, in words.
+    /// What the profile is, in words, and what overrides changed.
     pub fn profile_title(&self) -> &str {
         &self.file.title
     }
