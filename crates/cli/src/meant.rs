@@ -5,6 +5,8 @@ use std::path::Path;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue};
 use dovetail_lab::scenario::BUILT_IN;
+use dovetail_sched::aqm::scheme;
+use dovetail_sched::catalog;
 
 use crate::args::Cli;
 
@@ -149,7 +151,7 @@ fn for_option(option: &str, typed: &[String]) -> Option<String> {
         (Some(&"report"), "page") => return Some(format!("a report is a page: --out {value}")),
         _ => {}
     }
-    let spec = dovetail_sched::catalog::with_parameter(name, value)?;
+    let spec = catalog::with_parameter(name, value).or_else(|| scheme::with_parameter(name, value))?;
     let before = match typed.first().map(String::as_str) {
         Some("advise") => "--today ",
         Some("live") => "--set scheduler=",

@@ -368,3 +368,17 @@ fn tshark_reads_a_capture_as_it_was_written() {
         assert_eq!(theirs.get(5).copied().unwrap_or(""), "", "malformed: {ours:?}");
     }
 }
+
+#[test]
+fn a_parameter_of_queue_management_as_a_key_or_an_option() {
+    let folder = Folder::new();
+    folder.write("net.toml", NETWORK);
+    let refused = folder.dovetail(&["run", "net.toml", "--set", "max_p=0.3"]);
+    refused.fails(2, &["unknown key `max_p`", "a scheduler's parameter, as in red:max_p=0.3"]);
+    folder.dovetail(&["run", "net.toml", "--scheduler", "red:max_p=0.3"]).succeeds();
+    let refused = folder.dovetail(&["run", "net.toml", "--max_p", "0.3"]);
+    refused.fails(2, &["a scheduler's parameter: --scheduler red:max_p=0.3"]);
+    folder.write("box.toml", "scheduler = \"drq\"\n[ports]\nin = \"pcap:a.pcap\"\nout = \"pcap:>b.pcap\"\n");
+    let refused = folder.dovetail(&["live", "box.toml", "--set", "max_p=0.3"]);
+    refused.fails(2, &["a scheduler's parameter: --set scheduler=red:max_p=0.3"]);
+}

@@ -17,8 +17,9 @@ use std::path::{Path, PathBuf};
 
 use dovetail_config::rules;
 use dovetail_config::{InputError, Text, unknown, value_of};
-use dovetail_sched::Limit;
+use dovetail_sched::aqm::scheme;
 use dovetail_sched::cost::Prediction;
+use dovetail_sched::{Limit, catalog};
 use dovetail_units::{Duration, Part, Time, Weight};
 use dovetail_wire::KeyKind;
 use toml::Spanned;
@@ -72,7 +73,7 @@ impl Config {
         let dovetail_config::Read { label, text, file } =
             dovetail_config::read(name, text, overrides).map_err(|told| {
                 dovetail_config::hinting(told, overrides, |key, value| {
-                    let spec = dovetail_sched::catalog::with_parameter(key, value)?;
+                    let spec = catalog::with_parameter(key, value).or_else(|| scheme::with_parameter(key, value))?;
                     Some(format!("`{key}` is a scheduler's parameter: --set scheduler={spec}"))
                 })
             })?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use dovetail_sched::aqm::scheme::parts;
+use dovetail_sched::aqm::scheme::{parts, with_parameter};
 use dovetail_sched::aqm::{Encoding, InFront, Scheme};
 use dovetail_sched::{Spec, SpecError, composition};
 use dovetail_sim::network::{MOST_FLOWS, Network, Traffic};
@@ -16,7 +16,7 @@ use super::build;
 use super::file::{Ecn, File, Hop};
 use super::value::Packets;
 use crate::check::{NO_SCHEDULER, twice};
-use crate::scenario::{ScenarioError, Variation, check_name};
+use crate::scenario::{ScenarioError, Variation, check_name, of_scheduler};
 use dovetail_config::{Read, Text, Whole};
 
 /// Packets that wait in front of a CPU or a link if the scenario does not say: somewhat more than where RED drops
@@ -126,7 +126,8 @@ impl NetworkScenario {
     /// # Errors
     /// What is wrong, and where.
     pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
-        let Read { label, text, file } = dovetail_config::read(name, text, overrides)?;
+        let Read { label, text, file } = dovetail_config::read(name, text, overrides)
+            .map_err(|told| of_scheduler(told, overrides, with_parameter))?;
         let mut scenario =
             Self { name: name.to_string(), label, text, file, resources: Vec::new(), groups: Vec::new() };
         scenario.check_times()?;

@@ -17,7 +17,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use dovetail_sched::{Limit, Spec};
+use dovetail_sched::{Limit, Spec, catalog};
 use dovetail_sim::{Buffer, Estimate, Pipeline, Resource, Workload};
 use dovetail_trace::Report;
 use dovetail_units::{Duration, Time};
@@ -176,8 +176,8 @@ impl Scenario {
         overrides: &[String],
         base: PathBuf,
     ) -> Result<Self, ScenarioError> {
-        let dovetail_config::Read { label, text, file } =
-            dovetail_config::read::<File>(label, text, overrides).map_err(|told| of_scheduler(told, overrides))?;
+        let dovetail_config::Read { label, text, file } = dovetail_config::read::<File>(label, text, overrides)
+            .map_err(|told| of_scheduler(told, overrides, catalog::with_parameter))?;
         let names = Names::check(&label, &text, &file)?;
         let name = name.to_string();
         let mut scenario =
@@ -412,10 +412,15 @@ impl Scenario {
     }
 }
 
-/// With a hint if an override has a scheduler's parameter for a key of the file.
-fn of_scheduler(told: ScenarioError, overrides: &[String]) -> ScenarioError {
+/// With a hint if an override has a scheduler's parameter for a key of the file; `with_parameter` says how a scheduler
+/// is written that has one.
+pub(crate) fn of_scheduler(
+    told: ScenarioError,
+    overrides: &[String],
+    with_parameter: impl Fn(&str, &str) -> Option<String>,
+) -> ScenarioError {
     dovetail_config::hinting(told, overrides, |key, value| {
-        let spec = dovetail_sched::catalog::with_parameter(key, value)?;
+        let spec = with_parameter(key, value)?;
         Some(format!("`{key}` is a scheduler's parameter, as in {spec}"))
     })
 }

@@ -1,7 +1,7 @@
 //! What stands in front of a CPU and in front of a link where TCP is told to slow down: `red+red`, `drr+red`, `drq`.
 
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use dovetail_units::{Bytes, Density, Duration};
@@ -135,6 +135,12 @@ enum Kind {
 pub fn names() -> Vec<&'static str> {
     let single = catalog().iter().filter(|e| e.can_be_queue()).map(|e| e.name);
     MANAGERS.iter().map(|manager| manager.name).chain(single).collect()
+}
+
+/// How a scheme is written that has this parameter with this value: the first of [`names`] that does.
+pub fn with_parameter(parameter: &str, value: &str) -> Option<String> {
+    let name = names().into_iter().find(|name| kind(name).is_ok_and(|kind| kind.takes(parameter)))?;
+    Some(format!("{name}:{parameter}={value}"))
 }
 
 fn kind(name: &str) -> Result<Kind, SpecError> {
