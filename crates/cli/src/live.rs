@@ -49,11 +49,12 @@ pub fn live(args: args::Live) -> Result<(), Failure> {
 fn start(args: args::Start) -> Result<(), Failure> {
     let ending: Vec<i32> = terminal::ending().collect();
     // First of all: one that comes before the box can reload would end it.
-    let hangups = hear_hangups().map_err(Failure::run)?;
+    let deaf = |error: std::io::Error| Failure::run(format!("signals cannot be listened to: {error}"));
+    let hangups = hear_hangups().map_err(deaf)?;
     let config = Config::parse(&args.file, &read(&args.file)?, &args.overrides).map_err(Failure::input)?;
     // Before the ports are opened: a signal must not leave behind what they have begun to write.
     let endings = Endings::hear(if config.is_simulated() { &ending } else { &[SIGINT, SIGTERM] });
-    let endings = endings.map_err(Failure::run)?;
+    let endings = endings.map_err(deaf)?;
     let mut live = if args.dry_run { None } else { Some(Live::open(&config)?) };
     if args.duration.is_some() && config.is_simulated() {
         let message = "--for is for a box that runs by the clock; over a capture it runs as long as that lasts";

@@ -362,8 +362,10 @@ impl Write for OutputFile {
 
 /// The operating system's error without the name of the hidden directory, which `tempfile` adds.
 fn own_reason(e: io::Error) -> io::Error {
-    let reason = e.get_ref().and_then(|inner| inner.source()).map(ToString::to_string);
-    reason.map_or_else(|| io::Error::from(e.kind()), |text| io::Error::new(e.kind(), text))
+    match e.get_ref().and_then(|inner| inner.source()).map(ToString::to_string) {
+        Some(reason) => io::Error::new(e.kind(), reason),
+        None => e,
+    }
 }
 
 /// Refuses what is there and is not a directory.

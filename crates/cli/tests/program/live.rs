@@ -110,6 +110,19 @@ fn what_has_no_end_is_no_configuration() {
 }
 
 #[test]
+fn a_box_that_may_open_too_few_files_says_which_it_could_not_open() {
+    let folder = folder("10");
+    let within = |files: u32| folder.shell(&format!("ulimit -n {files}; exec $dovetail live box.toml"));
+    let mut failures = (4..).map(within).take_while(|said| said.code != Some(0)).map(|said| said.err).peekable();
+    assert!(failures.peek().is_some());
+    for said in failures {
+        let error = said.lines().find(|line| line.starts_with("error: ")).unwrap_or_else(|| panic!("{said}"));
+        let named = ["box.toml", ".pcap", "signals", "\"out\"", "\".\""].iter().any(|name| error.contains(name));
+        assert!(named && error.contains("Too many open files"), "{said}");
+    }
+}
+
+#[test]
 fn a_capture_without_packets_takes_no_time() {
     let folder = folder("10");
     // The header of a capture (draft-ietf-opsawg-pcap section 4): microseconds, version 2.4, frames of up to 64 KiB,

@@ -18,6 +18,14 @@ fn a_full_disk_leaves_nothing() {
 }
 
 #[test]
+fn where_no_file_can_be_opened_the_reason_is_told() {
+    let folder = Folder::with_scenario();
+    for command in ["run s.toml --out out", "run s.toml --json --page p.html"] {
+        folder.shell(&format!("ulimit -n 4; exec $dovetail {command}")).fails(2, &["Too many open files"]);
+    }
+}
+
+#[test]
 fn a_full_disk_leaves_no_capture() {
     let folder = Folder::new();
     folder.shell("trap '' XFSZ; ulimit -f 4; exec $dovetail trace synth t.pcap").fails(1, &["cannot write", "t.pcap"]);

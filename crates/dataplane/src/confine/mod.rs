@@ -13,8 +13,8 @@ use std::path::PathBuf;
 
 use caps::{CapSet, Capability};
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
-    Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, PathFdError, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
 use crate::config::Config;
@@ -40,11 +40,11 @@ pub struct Confinement {
 /// the answer tells.
 ///
 /// # Errors
-/// Capabilities cannot be given up.
+/// Capabilities cannot be given up, or one of the folders cannot be opened.
 pub fn confine(config: &Config) -> io::Result<Confinement> {
     let bounding = drop_capabilities().map_err(io::Error::other)?;
     let (read, written) = (config.read_folders(), config.written_folders());
-    let limited = limit_files(&read, &written).map_err(io::Error::other)?;
+    let limited = limit_files(&read, &written)?;
     let calls = calls::limit().map_err(|error| error.to_string());
     Ok(Confinement { bounding, read: limited.then_some(read), written, calls })
 }
@@ -70,16 +70,37 @@ fn drop_capabilities() -> Result<u64, caps::errors::CapsError> {
 
 /// No new privileges, no files but in these folders, no new TCP connections, no abstract sockets and signals of others.
 /// Whether the kernel does so for files.
-fn limit_files(read: &[PathBuf], written: &[PathBuf]) -> Result<bool, landlock::RulesetError> {
+fn limit_files(read: &[PathBuf], written: &[PathBuf]) -> io::Result<bool> {
     let making = AccessFs::MakeReg | AccessFs::WriteFile | AccessFs::RemoveFile;
+    let [read, written] = [(read, AccessFs::ReadFile | AccessFs::ReadDir), (written, making)]
+        .map(|(folders, access)| below(folders, access));
+    let (read, written) = (read?, written?);
+    limit_to(read, written).map_err(io::Error::other)
+}
+
+/// Access to these folders. What is not there, or not for the box, is left out.
+fn below(folders: &[PathBuf], access: BitFlags<AccessFs>) -> io::Result<Vec<PathBeneath<PathFd>>> {
+    let opened = folders.iter().filter_map(|folder| match PathFd::new(folder) {
+        Ok(open) => Some(Ok(PathBeneath::new(open, access))),
+        Err(PathFdError::OpenCall { source, .. })
+            if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
+        {
+            None
+        }
+        Err(error) => Some(Err(io::Error::other(error))),
+    });
+    opened.collect()
+}
+
+fn limit_to(read: Vec<PathBeneath<PathFd>>, written: Vec<PathBeneath<PathFd>>) -> Result<bool, landlock::RulesetError> {
+    let rules = read.into_iter().chain(written).map(Ok::<_, landlock::RulesetError>);
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(KNOWN))?
         .handle_access(AccessNet::from_all(KNOWN))?
         .scope(Scope::from_all(KNOWN))?
         .create()?
-        .add_rules(path_beneath_rules(read, AccessFs::ReadFile | AccessFs::ReadDir))?
-        .add_rules(path_beneath_rules(written, making))?
+        .add_rules(rules)?
         .restrict_self()?;
     Ok(status.ruleset != RulesetStatus::NotEnforced)
 }
