@@ -47,6 +47,10 @@ impl Journal {
     /// Open or make the file, for this program alone. A last line that was cut off, as the program's end in the middle
     /// of writing leaves it, is removed; other lines that cannot be read count as not there.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
+        if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+            // A device or a pipe may go on without end.
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not an ordinary file").into());
+        }
         let file = File::options().read(true).append(true).create(true).open(path)?;
         match file.try_lock() {
             Ok(()) => {}
@@ -125,6 +129,15 @@ mod tests {
             let read = journal.read(&Id([2; 20])).unwrap().unwrap();
             assert_eq!((read.row, read.groups), (entry(2).row, entry(2).groups));
         }
+    }
+
+    #[test]
+    fn what_is_no_ordinary_file_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        std::os::unix::fs::symlink("/dev/null", &path).unwrap();
+        let Err(JournalError::Io(error)) = Journal::open(&path) else { panic!("a device is a journal") };
+        assert_eq!(error.to_string(), "it is not an ordinary file");
     }
 
     #[test]

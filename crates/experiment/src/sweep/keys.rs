@@ -92,6 +92,11 @@ fn number<T: FromStr>(text: &str, of: fn(T) -> Cell) -> Option<Cell> {
     text.parse().ok().map(of)
 }
 
+/// The number, where -0 is 0.
+fn cell(number: f64) -> Cell {
+    Cell::F64(number + 0.0)
+}
+
 /// What texts may be.
 const QUANTITIES: [Quantity; 8] = [
     ("_s", |text| number(text, |time: Duration| Cell::F64(time.as_secs_f64()))),
@@ -100,8 +105,8 @@ const QUANTITIES: [Quantity; 8] = [
     ("_bytes", |text| number(text, |bytes: Bytes| Cell::U64(bytes.0))),
     ("_packets", |text| number(text.strip_suffix("packets")?.trim_end(), Cell::U64)),
     ("_hz", |text| number(text, |rate: CycleRate| Cell::F64(rate.as_cycles_per_second() as f64))),
-    ("", |text| number(text.strip_suffix('%')?.trim_end(), |part: f64| Cell::F64(part / 100.0))),
-    ("", |text| number(text, Cell::F64)),
+    ("", |text| number(text.strip_suffix('%')?.trim_end(), |part: f64| cell(part / 100.0))),
+    ("", |text| number(text, cell)),
 ];
 
 /// The unit as the ending of a name, what the column holds, and the values in it.
@@ -111,7 +116,7 @@ fn measured(values: &[&Value]) -> (&'static str, Kind, Vec<Cell>) {
     if let Some(cells) = all(&|value| Some(Cell::U64(u64::try_from(value.as_integer()?).ok()?))) {
         return ("", Kind::U64, cells);
     }
-    if let Some(cells) = all(&|value| Some(Cell::F64(real(value)?))) {
+    if let Some(cells) = all(&|value| Some(cell(real(value)?))) {
         return ("", Kind::F64, cells);
     }
     for (unit, read) in QUANTITIES {

@@ -143,9 +143,10 @@ impl Sweep {
         let io = |error| OutputError::writing(folder, error);
         directory_or_none(folder)?;
         std::fs::create_dir_all(folder).map_err(io)?;
-        let journal = Journal::open(&folder.join(dataset::JOURNAL)).map_err(|error| match error {
+        let journal = folder.join(dataset::JOURNAL);
+        let journal = Journal::open(&journal).map_err(|error| match error {
             JournalError::InUse => SweepError::InUse(folder.to_path_buf()),
-            JournalError::Io(error) => io(error).into(),
+            JournalError::Io(error) => OutputError::writing(&journal, error).into(),
         })?;
         let mut first: BTreeMap<Id, usize> = BTreeMap::new();
         for &(index, id) in &runs {

@@ -57,6 +57,10 @@ fn keys_and_values() {
     refused(&grid("load = [0.5, inf]"), &["plan.toml:3:14", "expected a number"]);
     refused(&grid("load = [0.5, 0]"), &["plan.toml:3:14", "expected a number from 0.001 to 1000"]);
     refused(&grid("seed = [1, 2, 1]"), &["plan.toml:3:15", "1 is there twice"]);
+    for zeros in ["[0, 0.5, -0.0]", "[0.0, -0.0]"] {
+        let plan = format!("[grid]\nscheduler = [\"tradeoff\"]\nalpha = {zeros}\n");
+        refused(&plan, &["plan.toml:4:", "-0.0 is there twice"]);
+    }
     refused(&grid("resource.link.rate = [\"1 Gbps\", \"1000 Mbps\"]"), &["plan.toml:3:33", "there twice"]);
     refused(&grid("seed = [1]\nseed = [2]"), &["plan.toml:4:1", "duplicate key"]);
     refused(&grid("seed = \"2 to 1\""), &["plan.toml:3:8", "above the second"]);
