@@ -110,6 +110,18 @@ fn a_packet_of_an_undescribed_interface_is_counted_as_damage() {
     assert_eq!(reason, "a packet of interface 3, of 1 described");
 }
 
+#[test]
+fn a_packet_whose_time_is_far_away_is_counted_as_damage() {
+    let since = |seconds: i64| Pcapng::new(Order::Little).interface(1, 0, &[(14, seconds.to_le_bytes().to_vec())]);
+    // 2^64 ns are 18,446,744,073.709551616 s; time stamps are in microseconds.
+    for (seconds, near, far) in [(0, 18_446_744_073_709_551, 18_446_744_073_709_552), (-2, 2_000_000, 1_999_999)] {
+        let file = since(seconds).packet(0, far, &frame(1, 18), 60).packet(0, near, &frame(2, 18), 60);
+        assert_eq!(ports(&file.bytes), [2]);
+        let damage = read(&file.bytes).1.damage().cloned().unwrap();
+        assert_eq!((damage.records, damage.reason.as_str()), (1, "a time stamp that is not between 1970 and 2554"));
+    }
+}
+
 /// Interface 1 counts in nanoseconds and has raw packets.
 #[test]
 fn behind_a_damaged_interface_description_the_others_keep_their_numbers() {

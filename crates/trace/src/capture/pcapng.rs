@@ -48,8 +48,8 @@ struct Clock {
 }
 
 impl Clock {
-    /// Nanoseconds since 1970, from 0 to the end of 64 bits.
-    fn nanos(&self, ticks: u64) -> u64 {
+    /// Nanoseconds since 1970, if 64 bits hold them.
+    fn nanos(&self, ticks: u64) -> Option<u64> {
         let n = u32::from(self.resolution & 0x7f);
         let ns = if self.resolution & 0x80 != 0 {
             (u128::from(ticks) * 1_000_000_000) >> n
@@ -59,8 +59,7 @@ impl Clock {
             10u128.checked_pow(n - 9).map_or(0, |unit| u128::from(ticks) / unit)
         };
         // Both terms are far below 2^127.
-        let ns = ns as i128 + i128::from(self.offset) * 1_000_000_000;
-        ns.clamp(0, i128::from(u64::MAX)) as u64
+        u64::try_from(ns as i128 + i128::from(self.offset) * 1_000_000_000).ok()
     }
 }
 
@@ -184,9 +183,10 @@ impl Decoder {
         }
         let interface = self.described(interface)?;
         let ticks = u64::from(endian.u32(block, 12)) << 32 | u64::from(endian.u32(block, 16));
+        let time = interface.clock.nanos(ticks).ok_or("a time stamp that is not between 1970 and 2554")?;
         let captured = (endian.u32(block, 20) as usize).min(block.len() - DATA - 4);
         Ok(Frame {
-            time: Some(interface.clock.nanos(ticks)),
+            time: Some(time),
             data: DATA..DATA + captured,
             original_len: endian.u32(block, 24),
             link: interface.link,
