@@ -20,6 +20,17 @@ fn a_capture_where_something_else_belongs() {
 }
 
 #[test]
+fn a_file_with_a_wrong_ending() {
+    let folder = Folder::with_scenario();
+    for (name, near) in [("monday.pcap", HEADER.as_slice()), ("mondays", b""), ("se", b"")] {
+        folder.write(name, near);
+    }
+    for (wrong, right) in [("s.tml", "s.toml"), ("monday.pcpa", "monday.pcap")] {
+        folder.dovetail(&["run", wrong]).fails(2, &[wrong, &format!("did you mean {right:?}?")]);
+    }
+}
+
+#[test]
 fn an_interface_where_a_configuration_belongs() {
     says(&["live", "lo"], &["it is an interface", "in = \"packet:lo\""]);
     says(&["live", "lo", "eth9"], &["in = \"packet:lo\", out = \"packet:eth9\""]);

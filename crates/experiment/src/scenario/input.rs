@@ -105,11 +105,13 @@ pub fn or_nearby(path: &Path) -> String {
     // An ending that both have says nothing of what was meant.
     let ending =
         Path::new(&wanted).extension().map_or(String::new(), |ending| format!(".{}", ending.to_string_lossy()));
-    let stem = |name: &str| name.strip_suffix(&ending).unwrap_or(name).to_string();
-    let stems: Vec<String> = names.iter().map(|name| stem(name)).collect();
-    let near = nearest(&stem(&wanted), stems.iter().map(String::as_str));
-    match near.and_then(|near| names.iter().find(|name| stem(name) == near)) {
-        Some(name) if *name != wanted => format!("; did you mean {:?}?", folder.join(name).display().to_string()),
+    let stem = |name: &str| name.strip_suffix(&ending).map(str::to_string);
+    let stems: Vec<String> = names.iter().filter_map(|name| stem(name)).collect();
+    let near = nearest(&stem(&wanted).unwrap_or_default(), stems.iter().map(String::as_str));
+    let near = near.map(|near| format!("{near}{ending}"));
+    let near = near.or_else(|| nearest(&wanted, names.iter().map(String::as_str)).map(str::to_string));
+    match near {
+        Some(name) if name != wanted => format!("; did you mean {:?}?", folder.join(name).display().to_string()),
         _ => String::new(),
     }
 }
