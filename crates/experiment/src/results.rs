@@ -184,7 +184,12 @@ impl Documents {
     /// # Errors
     /// It holds no results, or they cannot be read.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
-        let read = |file: &str| match std::fs::read_to_string(folder.join(file)) {
+        let text = |path: &Path| match path.metadata()?.is_file() {
+            true => std::fs::read_to_string(path),
+            // A device or a pipe may go on without end.
+            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not an ordinary file")),
+        };
+        let read = |file: &str| match text(&folder.join(file)) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(ResultsError(format!("{}: cannot be read: {error}", folder.join(file).display()))),

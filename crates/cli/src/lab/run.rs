@@ -1,9 +1,10 @@
 //! `dovetail lab run`.
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use dovetail_config::{InputError, unknown};
+use dovetail_config::{InputError, decode, unknown};
 use dovetail_experiment::scenario::or_nearby;
 use dovetail_lab::scenario::{BUILT_IN, BuiltIn, Scenario, Step, Traffic};
 use dovetail_lab::{Lab, Options};
@@ -128,7 +129,7 @@ fn open(name: &str, overrides: &[String]) -> Result<(Scenario, Source), Failure>
         }
         return Ok((scenario, Source { file: None, name: live.to_string(), text: config.to_string() }));
     }
-    let text = std::fs::read_to_string(name).map_err(|error| {
+    let bytes = File::open(name).and_then(dovetail_config::bytes).map_err(|error| {
         let known: Vec<&str> = BUILT_IN.iter().map(|built_in| built_in.name).chain([real::NAME]).collect();
         let message = match error.kind() {
             std::io::ErrorKind::NotFound if name == real::NAME => {
@@ -140,15 +141,17 @@ fn open(name: &str, overrides: &[String]) -> Result<(Scenario, Source), Failure>
         };
         Failure::input(InputError::new(name, message))
     })?;
+    let text = decode(name, bytes).map_err(Failure::input)?;
     let scenario = Scenario::parse(name, &text, overrides).map_err(Failure::input)?;
     let live = scenario.live.to_string_lossy().into_owned();
-    let text = std::fs::read_to_string(&live).map_err(|error| {
+    let bytes = File::open(&live).and_then(dovetail_config::bytes).map_err(|error| {
         let message = match error.kind() {
             std::io::ErrorKind::NotFound => format!("there is no configuration of the box {live:?}"),
             _ => format!("the configuration of the box {live:?} cannot be read: {error}"),
         };
         Failure::input(InputError::new(name, message))
     })?;
+    let text = decode(&live, bytes).map_err(Failure::input)?;
     Ok((scenario, Source { file: Some(live.clone()), name: live, text }))
 }
 

@@ -276,6 +276,7 @@ fn what_a_killed_run_has_left_is_removed() {
 #[test]
 fn wrong_scenarios_of_labs_are_refused() {
     let folder = with_scenario();
+    folder.dovetail(&["lab", "run", "/dev/zero"]).fails(2, &["/dev/zero", "it is longer than 64 MiB"]);
     folder.dovetail(&["lab", "run", "clik"]).fails(2, &["there is no scenario \"clik\"", "click"]);
     let given = ["live=\"nowhere.toml\"", "brings its box with it", "step.0.set"];
     folder.dovetail(&["lab", "run", "click", "--set", "live=nowhere.toml"]).fails(2, &given);

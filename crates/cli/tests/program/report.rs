@@ -377,6 +377,10 @@ fn what_holds_no_results_is_told() {
     let fewer = with(&|whole| drop(whole["runs"][0]["resources"].as_object_mut().unwrap().remove("link")));
     spoil("summary.json", &fewer, &["the resources of fifo are [\"cpu\"], expected [\"cpu\", \"link\"]"]);
     spoil("command.json", "[]", &["results/command.json: "]);
+    std::fs::rename(folder.path("results/summary.json"), folder.path("kept")).unwrap();
+    std::os::unix::fs::symlink("/dev/null", folder.path("results/summary.json")).unwrap();
+    wrong("results", &["results/summary.json: cannot be read: it is not an ordinary file"]);
+    std::fs::rename(folder.path("kept"), folder.path("results/summary.json")).unwrap();
     std::fs::remove_file(folder.path("results/command.json")).unwrap();
     wrong("results", &["results: there is no command.json in it: an earlier version wrote it: run again"]);
     folder.dovetail(&["reproduce", "tradeoff-fig1", "--out", "paper"]).succeeds();
