@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::CommandFactory;
 use dovetail_config::{InputError, decode};
 use dovetail_dataplane::config::{Config, EPOCH};
-use dovetail_dataplane::confine::confine;
+use dovetail_dataplane::confine::{Confinement, confine};
 use dovetail_dataplane::control::protocol::Request;
 use dovetail_dataplane::control::{Bound, Counter, Desk, Socket};
 use dovetail_dataplane::core::{HeavySnapshot, ModuleSnapshot, QueueSnapshot, Snapshot};
@@ -138,10 +138,15 @@ fn rehearse(config: &Config) -> Result<(), Failure> {
 /// The accounts, and what ended the box if that was an error.
 type Ran = Result<(Report, Result<(), Failure>), Failure>;
 
+/// Give up what the box does not need any more.
+fn confined(config: &Config) -> Result<Confinement, Failure> {
+    confine(config).map_err(|error| Failure::run(format!("the box cannot be confined: {error}")))
+}
+
 /// A box over captures.
 fn simulate(config: &Config, live: &mut Live, endings: Endings) -> Ran {
     config.warnings().iter().for_each(|warning| terminal::say(&format!("warning: {warning}")));
-    terminal::say(&confine(config).map_err(Failure::run)?.to_string());
+    terminal::say(&confined(config)?.to_string());
     let start = live.next_event().unwrap_or(EPOCH);
     let (end, ended) = simulated_time(live, &endings.stop).ok_or(Failure::Interrupted)?;
     Ok((Report::new(live.totals(end), end.since(start).as_secs_f64()), ended.map_err(Failure::run)))
@@ -153,7 +158,7 @@ fn run(config: &Config, live: &mut Live, mut endings: Endings, hangups: UnixStre
     let mut journal = Journal::open(args.log.parse().unwrap_or(LevelFilter::Info))?;
     info!(target: TARGET, "dovetail {} starts: {}", env!("CARGO_PKG_VERSION"), config.summary());
     config.warnings().iter().for_each(|warning| warn!(target: TARGET, "{warning}"));
-    info!(target: TARGET, "{}", confine(config).map_err(Failure::run)?);
+    info!(target: TARGET, "{}", confined(config)?);
     journal.start()?;
     let (mut desk, counter) = Desk::open();
     let counter = counter.reloading(config.clone());
