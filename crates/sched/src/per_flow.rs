@@ -226,7 +226,8 @@ pub trait Discipline<const M: usize>: Sized + Send {
     ) {
     }
 
-    /// A packet of the flow, which may be gone, has left the last resource so long after it came.
+    /// A packet of the flow, which may be gone, has left the last resource so long after it came. As
+    /// [`Scheduler::left`]: a discipline that needs to know has a [`steering`](Self::steering).
     #[inline]
     fn left<P>(
         &mut self,
