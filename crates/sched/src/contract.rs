@@ -155,8 +155,9 @@ pub struct UnknownFlow;
 pub struct Ticket<const M: usize> {
     pub(crate) flow: FlowId,
     pub(crate) charged: ResourceVec<M>,
-    /// What the scheduler [noted](Note).
-    pub(crate) note: Words<M>,
+    /// What the scheduler [noted](Note): its [`Words`], of which the last stands where it fills a word.
+    tags: [u64; M],
+    rest: u32,
     /// The latest [`stage`](Self::stage) reported.
     pub(crate) reached: u32,
 }
@@ -164,7 +165,13 @@ pub struct Ticket<const M: usize> {
 impl<const M: usize> Ticket<M> {
     /// For schedulers outside this crate: a ticket with any `tags`.
     pub const fn new(flow: FlowId, charged: ResourceVec<M>, tags: [u64; M]) -> Self {
-        Self { flow, charged, note: Words { by_resource: tags, rest: 0 }, reached: 0 }
+        Self { flow, charged, tags, rest: 0, reached: 0 }
+    }
+
+    /// Of a packet that is handed out.
+    #[inline]
+    pub(crate) fn noting(flow: FlowId, charged: ResourceVec<M>, note: Words<M>) -> Self {
+        Self { flow, charged, tags: note.by_resource, rest: note.rest, reached: 0 }
     }
 
     /// How far a packet is of which this is reported on one of the resources: grows along the pipeline, 0 is handed
@@ -192,13 +199,19 @@ impl<const M: usize> Ticket<M> {
 
     /// What the scheduler noted.
     pub fn tags(&self) -> [u64; M] {
-        self.note.by_resource
+        self.tags
     }
 
     /// What the discipline noted when it served the packet.
     #[inline]
     pub fn note<N: Note<M>>(&self) -> N {
-        N::read(self.note)
+        N::read(Words { by_resource: self.tags, rest: self.rest })
+    }
+
+    /// Note something else.
+    #[inline]
+    pub(crate) fn note_anew(&mut self, note: Words<M>) {
+        (self.tags, self.rest) = (note.by_resource, note.rest);
     }
 
     /// The packet's flow.

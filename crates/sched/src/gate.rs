@@ -187,7 +187,7 @@ impl<const M: usize> Discipline<M> for Gate<M> {
             Words::NONE
         } else {
             window.promised = window.promised.saturating_sub(1);
-            self.chosen.take().map_or(Words::NONE, |ticket| ticket.note)
+            self.chosen.take().map_or(Words::NONE, |ticket| ticket.note())
         };
         self.promise(now, flow, queues);
         note

@@ -294,7 +294,9 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
 
     #[inline]
     fn clock(&mut self, now: Time) -> Time {
-        self.now = self.now.max(now);
+        if now > self.now {
+            self.now = now;
+        }
         self.now
     }
 
@@ -370,16 +372,29 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
     #[inline(always)]
     fn hand_out(&mut self, now: Time, flow: u32) -> Option<Served<M, P>> {
         let Popped { flow: id, size, cost, payload } = self.queues.pop(flow)?;
-        self.books.served += 1;
         let note = self.discipline.served(now, flow, &cost, &mut self.queues).write();
-        Some(Served { ticket: Ticket { flow: id, charged: cost, note, reached: 0 }, size, payload })
+        Some(Served { ticket: Ticket::noting(id, cost, note), size, payload })
     }
 
     /// [`next`](Scheduler::next) by this choice.
     #[inline(always)]
     fn carry_out(&mut self, now: Time, choice: Choice) -> Next<M, P> {
         let Choice::Flow(flow) = choice else { return self.serve_nothing(&choice) };
-        self.hand_out(now, flow).map_or(Next::Empty, Next::Serve)
+        let Some(packet) = self.hand_out(now, flow) else { return Next::Empty };
+        self.books.served += 1;
+        Next::Serve(packet)
+    }
+
+    /// [`next_many`](Scheduler::next_many) without the books.
+    #[inline(always)]
+    fn serve_many(&mut self, now: Time, most: usize, served: &mut Vec<Served<M, P>>) -> Option<Next<M, P>> {
+        for _ in 0..most {
+            let Some(choice) = self.choose(now) else { return Some(Next::Empty) };
+            let Choice::Flow(flow) = choice else { return Some(self.serve_nothing(&choice)) };
+            let Some(packet) = self.hand_out(now, flow) else { return Some(Next::Empty) };
+            served.push(packet);
+        }
+        None
     }
 
     /// The answer where no packet is served.
@@ -418,20 +433,33 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
     }
 
     /// [`progress`](Scheduler::progress) once the clock is set.
+    // Most reports are of an end, which has code of its own.
     #[inline]
     fn report(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
+        let Progress::Finished { used } = event else { return self.report_other(now, ticket, resource, event) };
+        if self.reaches(now, ticket, resource, event) {
+            self.correct(now, ticket, resource, used.min(LONGEST_TIME));
+        }
+    }
+
+    #[inline(never)]
+    fn report_other(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
+        self.reaches(now, ticket, resource, event);
+    }
+
+    /// Whether the ticket has not got this report yet: the discipline hears of it.
+    #[inline(always)]
+    fn reaches(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) -> bool {
         if resource >= M {
-            return;
+            return false;
         }
         let stage = Ticket::<M>::stage(resource, event);
         if stage <= ticket.reached || ticket.has_ended() {
-            return;
+            return false;
         }
         self.discipline.progressed_among(now, ticket, resource, event, &mut self.queues);
         ticket.reached = stage;
-        if let Progress::Finished { used } = event {
-            self.correct(now, ticket, resource, used.min(LONGEST_TIME));
-        }
+        true
     }
 
     #[inline]
@@ -546,13 +574,10 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
             self.touch_upcoming(now, most);
         }
         let now = self.clock(now);
-        for _ in 0..most {
-            let Some(choice) = self.choose(now) else { return Some(Next::Empty) };
-            let Choice::Flow(flow) = choice else { return Some(self.serve_nothing(&choice)) };
-            let Some(packet) = self.hand_out(now, flow) else { return Some(Next::Empty) };
-            served.push(packet);
-        }
-        None
+        let before = served.len();
+        let pause = self.serve_many(now, most, served);
+        self.books.served += (served.len() - before) as u64;
+        pause
     }
 
     fn progress_many(&mut self, now: Time, tickets: &mut [Ticket<M>], resource: usize, events: &[Progress]) {

@@ -34,13 +34,16 @@ impl Arrivals {
     /// A packet of the flow has joined its queue at this slot.
     #[inline]
     pub fn push_back(&mut self, flow: u32, slot: u32) {
-        if self.places.len() <= slot as usize {
+        // Until there is room, so that the compiler need not look once more.
+        while self.places.len() <= slot as usize {
             self.make_room(slot);
         }
-        self.places[slot as usize] = Place { flow, before: self.last, after: NIL };
-        match self.last {
-            NIL => self.first = slot,
-            last => self.places[last as usize].after = slot,
+        let places = self.places.as_mut_slice();
+        places[slot as usize] = Place { flow, before: self.last, after: NIL };
+        if self.first == NIL {
+            self.first = slot;
+        } else {
+            places[self.last as usize].after = slot;
         }
         self.last = slot;
     }
@@ -59,13 +62,7 @@ impl Arrivals {
     /// The packet that came first has left its queue.
     #[inline]
     pub fn pop_front(&mut self) {
-        let places = self.places.as_mut_slice();
-        let Some(&Place { after, .. }) = places.get(self.first as usize) else { return };
-        self.first = after;
-        match after {
-            NIL => self.last = NIL,
-            after => places[after as usize].before = NIL,
-        }
+        self.first = self.places.get(self.first as usize).map_or(NIL, |place| place.after);
     }
 
     /// The flow is about to lose its packets: O(1) for each.
@@ -79,13 +76,15 @@ impl Arrivals {
 
     fn take(&mut self, slot: u32) {
         let Place { before, after, .. } = self.places[slot as usize];
-        match before {
-            NIL => self.first = after,
-            before => self.places[before as usize].after = after,
+        if slot == self.first {
+            self.first = after;
+        } else {
+            self.places[before as usize].after = after;
         }
-        match after {
-            NIL => self.last = before,
-            after => self.places[after as usize].before = before,
+        if slot == self.last {
+            self.last = before;
+        } else {
+            self.places[after as usize].before = before;
         }
     }
 }

@@ -422,36 +422,40 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
     /// Whether a packet of so many bytes may join the flow's queue: how many packets wait there, or why not.
     #[inline]
     pub(crate) fn admit(&self, flow: FlowId, size: u32) -> Result<u32, DropReason> {
-        match self.get(flow) {
-            Some(record) if record.has_room() => Ok(record.packets),
-            record => self.admit_by_terms(record, flow, size),
+        let record = self.get(flow).ok_or(DropReason::UnknownFlow)?;
+        if !record.has_room() {
+            self.admit_by_terms(flow, record.packets, size)?;
         }
+        Ok(record.packets)
     }
 
     #[cold]
-    fn admit_by_terms(&self, record: Option<&FlowRecord<F>>, flow: FlowId, size: u32) -> Result<u32, DropReason> {
-        let packets = record.ok_or(DropReason::UnknownFlow)?.packets;
+    fn admit_by_terms(&self, flow: FlowId, packets: u32, size: u32) -> Result<(), DropReason> {
         let terms = self.terms[flow.index()].as_ref();
         let limits = terms.and_then(|terms| terms.limits.as_ref()).ok_or(DropReason::QueuePackets)?;
-        limits.refusal(packets, size).map_or(Ok(packets), Err)
+        limits.refusal(packets, size).map_or(Ok(()), Err)
     }
 
     /// Append a packet to a live flow's queue, longer times than [`LONGEST_TIME`] as that; returns its slot.
     #[inline]
     pub(crate) fn push(&mut self, flow: u32, size: u32, cost: &ResourceVec<M>, payload: P) -> u32 {
-        self.packets += 1;
-        self.bytes += u64::from(size);
-        if self.free_slot == NIL {
-            self.add_slot();
+        let record = &mut self.flows[flow as usize];
+        // Until there is one, so that the compiler need not look once more.
+        while self.free_slot as usize >= self.slots.len() {
+            // Apart, so that the compiler sees that nothing else changes.
+            let mut slots = core::mem::take(&mut self.slots);
+            self.free_slot = add_slot(&mut slots);
+            self.slots = slots;
         }
-        let slot = self.free_slot;
-        let (record, slots) = (&mut self.flows[flow as usize], self.slots.as_mut_slice());
+        let (slot, slots) = (self.free_slot, self.slots.as_mut_slice());
         let free = &mut slots[slot as usize];
         self.free_slot = free.next;
         // One by one: a whole slot would be read back in larger parts than it had been written.
         free.cost.0.iter_mut().zip(&cost.0).for_each(|(to, &time)| *to = time.min(LONGEST_TIME));
         (free.size, free.next) = (size, NIL);
         free.payload = Some(payload);
+        self.packets += 1;
+        self.bytes += u64::from(size);
         self.unprocessed += u32::from(free.needs_no_processing());
         if record.packets == 0 {
             record.head = slot;
@@ -462,20 +466,9 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         record.packets += 1;
         if record.is_counted() {
             let cost = slots[slot as usize].cost;
-            self.count_in(flow, cost, size);
+            count_in(self.terms[flow as usize].as_deref_mut(), cost, size, record.packets);
         }
         slot
-    }
-
-    /// All slots are in use: one more.
-    #[cold]
-    fn add_slot(&mut self) {
-        let slots = self.slots.len();
-        if slots == self.slots.capacity() && slots >= MANY_SLOTS {
-            self.slots.reserve(3 * slots);
-        }
-        self.free_slot = self.slots.len() as u32;
-        self.slots.push(Slot { cost: ResourceVec::ZERO, size: 0, next: NIL, payload: None });
     }
 
     /// Take the flow's first packet.
@@ -493,35 +486,47 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         record.packets -= 1;
         let generation = record.generation;
         if record.is_counted() {
-            self.count_out(flow, cost, size);
+            count_out(self.terms[flow as usize].as_deref_mut(), cost, size, record.packets);
         }
         self.packets -= 1;
         self.bytes -= u64::from(size);
         Some(Popped { flow: FlowId { index: flow, generation }, size, cost, payload })
     }
+}
 
-    /// A packet of these times and so many bytes has joined the flow.
-    #[cold]
-    fn count_in(&mut self, flow: u32, cost: ResourceVec<M>, bytes: u32) {
-        if let Some(Terms { limits: Some(limits), .. }) = self.terms[flow as usize].as_deref_mut() {
-            limits.bytes += u64::from(bytes);
-            limits.time.iter_mut().for_each(|time| time.count_in(&cost, self.flows[flow as usize].packets));
-        }
+/// A packet of these times and so many bytes has joined the flow of these terms, in which so many wait now.
+#[cold]
+fn count_in<const M: usize>(terms: Option<&mut Terms>, cost: ResourceVec<M>, bytes: u32, packets: u32) {
+    if let Some(limits) = terms.and_then(|terms| terms.limits.as_mut()) {
+        limits.bytes += u64::from(bytes);
+        limits.time.iter_mut().for_each(|time| time.count_in(&cost, packets));
     }
+}
 
-    /// A packet of these times and so many bytes has left the flow.
-    #[cold]
-    fn count_out(&mut self, flow: u32, cost: ResourceVec<M>, bytes: u32) {
-        if let Some(Terms { limits: Some(limits), .. }) = self.terms[flow as usize].as_deref_mut() {
-            limits.bytes -= u64::from(bytes);
-            limits.time.iter_mut().for_each(|time| time.count_out(&cost, self.flows[flow as usize].packets));
-        }
+/// A packet of these times and so many bytes has left the flow of these terms, in which so many wait now.
+#[cold]
+fn count_out<const M: usize>(terms: Option<&mut Terms>, cost: ResourceVec<M>, bytes: u32, packets: u32) {
+    if let Some(limits) = terms.and_then(|terms| terms.limits.as_mut()) {
+        limits.bytes -= u64::from(bytes);
+        limits.time.iter_mut().for_each(|time| time.count_out(&cost, packets));
     }
+}
+
+/// All slots are in use: one more, which is free.
+#[cold]
+fn add_slot<const M: usize, P>(slots: &mut Vec<Slot<M, P>>) -> u32 {
+    let slot = slots.len();
+    if slot == slots.capacity() && slot >= MANY_SLOTS {
+        slots.reserve(3 * slot);
+    }
+    slots.push(Slot { cost: ResourceVec::ZERO, size: 0, next: NIL, payload: None });
+    slot as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::{Served, Ticket};
     use crate::per_flow::Discipline;
 
     /// Cache lines of a flow's record under the discipline.
@@ -533,6 +538,7 @@ mod tests {
     #[test]
     fn what_every_packet_touches_is_small() {
         assert_eq!((size_of::<Slot<1, u32>>(), size_of::<Slot<2, u32>>(), size_of::<Slot<4, u32>>()), (32, 32, 64));
+        assert_eq!((size_of::<Ticket<2>>(), size_of::<Served<2, u32>>()), (48, 56));
         let by_name = |name| match name {
             "fifo" => lines::<crate::fifo::Fifo>(),
             "codel" => lines::<crate::codel::Codel>(),

@@ -293,7 +293,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     pub(super) fn leaves(&mut self, ticket: &mut Ticket<M>, resource: usize, used: Duration) {
         let mut packet: HandedOut<M> = ticket.note();
         self.pace.leaves(&mut packet, resource, &ticket.charged, used);
-        ticket.note = packet.write();
+        ticket.note_anew(packet.write());
     }
 
     /// A packet that was handed out under this number starts on this link, with this latest start. Settled before.
