@@ -1,8 +1,6 @@
 //! The packets' memory: frames in shuffled order, which are written when a packet comes and read when it goes, as those
 //! of a network card would be.
 
-use std::collections::VecDeque;
-
 use dovetail_testkit::random::Random;
 
 /// Names a frame.
@@ -24,27 +22,37 @@ pub struct Frame {
 /// Memory of all frames, and the order in which new packets use them.
 pub struct Frames {
     memory: Vec<Frame>,
-    free: VecDeque<Place>,
+    /// Frames without a packet, in a ring: the one that left first is used first.
+    idle: Vec<Place>,
+    next_idle: usize,
+    next_back: usize,
 }
 
 impl Frames {
     pub fn new(count: usize, random: &mut Random) -> Self {
-        let mut free: Vec<Place> = (0..count as Place).collect();
-        shuffle(&mut free, random);
+        let mut idle: Vec<Place> = (0..count as Place).collect();
+        shuffle(&mut idle, random);
         let frame = Frame { next: NIL, length: 0, flow: 0, rest: [1; 13] };
-        Self { memory: vec![frame; count], free: free.into() }
+        Self { memory: vec![frame; count], idle, next_idle: 0, next_back: 0 }
     }
 
-    /// The next packet's frame.
+    /// The next packet's frame. Packets are never more than frames.
     pub fn take(&mut self) -> Place {
-        self.free.pop_front().unwrap_or_default()
+        let place = self.idle[self.next_idle];
+        self.next_idle = self.after(self.next_idle);
+        place
     }
 
     /// A packet has gone; what was read of it.
     pub fn give_back(&mut self, place: Place) -> u64 {
-        self.free.push_back(place);
+        self.idle[self.next_back] = place;
+        self.next_back = self.after(self.next_back);
         let frame = &self.memory[place as usize];
         u64::from(frame.rest[0]) + u64::from(frame.length)
+    }
+
+    fn after(&self, at: usize) -> usize {
+        if at + 1 == self.idle.len() { 0 } else { at + 1 }
     }
 
     pub fn frame(&mut self, place: Place) -> &mut Frame {

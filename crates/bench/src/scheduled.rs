@@ -5,7 +5,7 @@ use dovetail_testkit::random::Random;
 use dovetail_units::{Duration, ResourceVec, Time};
 
 use crate::frames::Place;
-use crate::subject::{Arrivals, Senders, Subject};
+use crate::subject::{Arrivals, Draws, LONGEST_BURST, Senders, Subject};
 
 /// Time per packet on the last resource, in ns: 800 bytes at 200 Mbit/s.
 const LINK: u64 = 32_000;
@@ -21,15 +21,12 @@ const OTHER: u64 = 20_000;
 pub struct Scheduled<const M: usize> {
     scheduler: Box<dyn Scheduler<M, Place>>,
     arrivals: Arrivals,
-    flows: Vec<FlowId>,
-    senders: Senders,
+    sources: Sources,
     now: Time,
-    /// Of the packets that went last, if new ones are to be of these.
-    served: Vec<usize>,
     coming: Vec<Packet<M, Place>>,
     going: Vec<Served<M, Place>>,
     tickets: Vec<Ticket<M>>,
-    events: Vec<Progress>,
+    events: [Progress; LONGEST_BURST],
 }
 
 impl<const M: usize> Scheduled<M> {
@@ -39,28 +36,15 @@ impl<const M: usize> Scheduled<M> {
         let ids = (0..flows).map(|_| scheduler.add_flow(FlowConfig::default())).collect();
         let mut senders = Senders::new(flows, random);
         let first = if arrivals == Arrivals::Alone { Vec::new() } else { senders.first() };
-        let (coming, going, tickets, events) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (now, served) = (Time::ZERO, Vec::new());
-        let mut this = Self { scheduler, arrivals, flows: ids, senders, now, served, coming, going, tickets, events };
+        let (coming, going, tickets) = (Vec::new(), Vec::new(), Vec::new());
+        let events = [Progress::Started; LONGEST_BURST];
+        let sources = Sources { flows: ids, senders, served: Vec::new() };
+        let mut this = Self { scheduler, arrivals, sources, now: Time::ZERO, coming, going, tickets, events };
         for flow in first {
-            let packet = this.packet_of(flow);
+            let packet = this.sources.packet_of(flow);
             this.come(packet);
         }
         Ok(this)
-    }
-
-    /// A packet of some flow, or of that of the packet that went `before`.
-    #[inline]
-    fn packet(&mut self, before: usize) -> Packet<M, Place> {
-        let flow = self.served.get(before).copied().unwrap_or_else(|| self.senders.flow());
-        self.packet_of(flow)
-    }
-
-    #[inline]
-    fn packet_of(&mut self, flow: usize) -> Packet<M, Place> {
-        let payload = self.senders.frames.take();
-        self.senders.frames.frame(payload).flow = flow as u32;
-        Packet { flow: self.flows[flow], size: 800, cost: cost(flow), payload }
     }
 
     /// A packet comes.
@@ -70,38 +54,48 @@ impl<const M: usize> Scheduled<M> {
     }
 
     /// One packet comes, one goes.
+    #[inline]
     fn single(&mut self) -> u64 {
-        let packet = self.packet(0);
+        let packet = self.sources.packet(0);
         self.come(packet);
-        self.served.clear();
+        self.sources.served.clear();
         loop {
-            match self.scheduler.next(self.now) {
-                Next::Serve(mut packet) => {
-                    for resource in 0..M {
-                        let used = used(packet.ticket.charged()[resource], &mut self.senders);
-                        self.scheduler.progress(self.now, &mut packet.ticket, resource, Progress::Finished { used });
-                    }
-                    if self.arrivals == Arrivals::Served {
-                        self.served.push(packet.ticket.flow().index());
-                    }
-                    return self.senders.frames.give_back(packet.payload);
-                }
+            let mut next = self.scheduler.next(self.now);
+            if let Next::Serve(packet) = &mut next {
+                return self.gone(packet);
+            }
+            match next {
                 Next::At(time) => self.now = time,
                 // What is dropped is gone.
                 Next::Drop { .. } => (),
-                Next::AwaitProgress | Next::Empty => return 0,
+                _ => return 0,
             }
         }
     }
 
-    /// So many packets come, as many go, each in one call as far as they may.
-    fn many(&mut self, burst: usize) -> u64 {
-        for before in 0..burst {
-            let packet = self.packet(before);
-            self.coming.push(packet);
+    /// The packet has gone through all resources; what was read of it. It stays where it was written: a copy would read
+    /// in larger parts what has just been written.
+    #[inline]
+    fn gone(&mut self, packet: &mut Served<M, Place>) -> u64 {
+        let Self { sources: Sources { senders, served, .. }, scheduler, .. } = self;
+        let mut draws = senders.draws;
+        for resource in 0..M {
+            let used = used(packet.ticket.charged()[resource], &mut draws);
+            scheduler.progress(self.now, &mut packet.ticket, resource, Progress::Finished { used });
         }
+        senders.draws = draws;
+        if self.arrivals == Arrivals::Served {
+            served.push(packet.ticket.flow().index());
+        }
+        senders.frames.give_back(packet.payload)
+    }
+
+    /// So many packets come, as many go, each in one call as far as they may.
+    #[inline(never)]
+    fn many(&mut self, burst: usize) -> u64 {
+        self.coming.extend((0..burst).map(|before| self.sources.packet(before)));
         self.scheduler.enqueue_many(self.now, &mut self.coming, &mut |_| ());
-        self.served.clear();
+        self.sources.served.clear();
         let (mut left, mut read) = (burst, 0);
         while left > 0 {
             let pause = self.scheduler.next_many(self.now, left, &mut self.going);
@@ -114,22 +108,24 @@ impl<const M: usize> Scheduled<M> {
                 }
             }
             left -= self.going.len();
-            read += self.gone();
+            read += self.all_gone();
         }
         read
     }
 
     /// The packets that were handed out have gone through all resources; what was read of them.
-    fn gone(&mut self) -> u64 {
-        let Self { going, tickets, events, senders, scheduler, served, .. } = self;
+    fn all_gone(&mut self) -> u64 {
+        let Self { going, tickets, events, sources: Sources { senders, served, .. }, scheduler, .. } = self;
         tickets.clear();
         tickets.extend(going.iter().map(|packet| packet.ticket));
+        let mut draws = senders.draws;
         for resource in 0..M {
-            events.clear();
-            let took = tickets.iter().map(|ticket| used(ticket.charged()[resource], senders));
-            events.extend(took.map(|used| Progress::Finished { used }));
+            for (event, ticket) in events.iter_mut().zip(&*tickets) {
+                *event = Progress::Finished { used: used(ticket.charged()[resource], &mut draws) };
+            }
             scheduler.progress_many(self.now, tickets, resource, events);
         }
+        senders.draws = draws;
         let read = going.iter().map(|packet| senders.frames.give_back(packet.payload)).sum();
         if self.arrivals == Arrivals::Served {
             served.extend(tickets.iter().map(|ticket| ticket.flow().index()));
@@ -139,7 +135,33 @@ impl<const M: usize> Scheduled<M> {
     }
 }
 
+/// Flows of a scheduler that send packets.
+struct Sources {
+    flows: Vec<FlowId>,
+    senders: Senders,
+    /// The flows of the packets that went last, if new ones are to be of these.
+    served: Vec<usize>,
+}
+
+impl Sources {
+    /// A packet of some flow, or of that of the packet that went `before`.
+    #[inline]
+    fn packet<const M: usize>(&mut self, before: usize) -> Packet<M, Place> {
+        let flow = self.served.get(before).copied().unwrap_or_else(|| self.senders.flow());
+        self.packet_of(flow)
+    }
+
+    #[inline]
+    fn packet_of<const M: usize>(&mut self, flow: usize) -> Packet<M, Place> {
+        let payload = self.senders.frames.take();
+        self.senders.frames.frame(payload).flow = flow as u32;
+        Packet { flow: self.flows[flow], size: 800, cost: cost(flow), payload }
+    }
+}
+
 impl<const M: usize> Subject for Scheduled<M> {
+    // In the loop of all turns: it would be called for each packet that comes singly.
+    #[inline(always)]
     fn turn(&mut self, burst: usize) -> u64 {
         self.now += Duration::from_nanos(LINK * burst as u64);
         if burst == 1 { self.single() } else { self.many(burst) }
@@ -147,9 +169,9 @@ impl<const M: usize> Subject for Scheduled<M> {
 }
 
 /// What a packet takes of which so much was estimated.
-fn used(estimated: Duration, senders: &mut Senders) -> Duration {
+fn used(estimated: Duration, draws: &mut Draws) -> Duration {
     let nanos = estimated.as_nanos();
-    Duration::from_nanos(nanos - nanos / 16 + senders.draw(nanos / 8 + 1))
+    Duration::from_nanos(nanos - nanos / 16 + draws.below(nanos / 8 + 1))
 }
 
 /// Of every packet of a flow; a caller has it at hand when the packet comes.

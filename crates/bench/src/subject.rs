@@ -13,6 +13,11 @@ pub const LONGEST_BURST: usize = 32;
 pub trait Subject {
     /// So many packets come, at most [`LONGEST_BURST`], and as many go; what was read of these.
     fn turn(&mut self, burst: usize) -> u64;
+
+    /// So many turns, in one call.
+    fn turns(&mut self, turns: usize, burst: usize) -> u64 {
+        (0..turns).map(|_| self.turn(burst)).sum()
+    }
 }
 
 /// Which flow's packet comes next.
@@ -31,14 +36,27 @@ pub struct Senders {
     pub frames: Frames,
     flows: usize,
     random: Random,
-    /// Of a linear congruential generator: what the loop itself draws costs three instructions.
-    draws: u64,
+    pub draws: Draws,
+}
+
+/// Random numbers of a linear congruential generator: what the loop itself draws costs a few instructions. Who draws
+/// many takes a copy, and puts it back: each number waits for the one before, which is then in a register.
+#[derive(Clone, Copy)]
+pub struct Draws(u64);
+
+impl Draws {
+    /// A number below `bound`, which is below 2^32.
+    #[inline]
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 32) * bound) >> 32
+    }
 }
 
 impl Senders {
     pub fn new(flows: usize, mut random: Random) -> Self {
         let frames = Frames::new(flows * BACKLOG + LONGEST_BURST, &mut random);
-        let draws = random.bits();
+        let draws = Draws(random.bits());
         Self { frames, flows, random, draws }
     }
 
@@ -51,12 +69,6 @@ impl Senders {
 
     /// Some flow.
     pub fn flow(&mut self) -> usize {
-        self.draw(self.flows as u64) as usize
-    }
-
-    /// A number below `bound`, which is below 2^32.
-    pub fn draw(&mut self, bound: u64) -> u64 {
-        self.draws = self.draws.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.draws >> 32) * bound) >> 32
+        self.draws.below(self.flows as u64) as usize
     }
 }
