@@ -210,6 +210,8 @@ pub const ENTRY: Entry = Entry {
 };
 
 const DEFAULT_ALPHA: f64 = 0.85;
+/// Of a flow with so many packets the next one came so long ago that it is in no cache: it is read ahead.
+const DEEP: u32 = 64;
 /// The tolerance of the ratio within which flows share the bonus, unless it is given.
 pub const DEFAULT_TOLERANCE: f64 = 0.06;
 
@@ -511,6 +513,10 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
         queues: &mut FlowQueues<M, B, P>,
     ) -> HandedOut<M> {
         self.fluid.handed_out_of(flow, queues);
+        if queues.flow(flow).packets >= DEEP {
+            // Mostly the flow's next head in the fluid.
+            queues.touch_head(flow);
+        }
         let Some(latest) = self.started.pop_front() else { return HandedOut::read(Words::NONE) };
         HandedOut::new(self.fluid.hand_out(cost), latest)
     }

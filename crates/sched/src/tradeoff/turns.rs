@@ -48,10 +48,12 @@ struct Turn {
     /// The place of its head in order (23) when it was last put into the heaps, and by end the class of that.
     ratio: Ratio,
     classes: [u64; 2],
-    /// For how long the head uses CPU and link, in all, at most: ticks of time.
-    work: u128,
+    /// For how long the head uses CPU and link, in all, at most: ticks of time. Of two resources that is below 2^64.
+    work: u64,
     /// Where it is in the list of those that are not in the heaps, if that names it there.
     at: u32,
+    /// Whether it is backlogged, or was when all left at once, which leaves nobody in the heaps.
+    is_in: bool,
 }
 
 /// Class and finish of a flow in a heap, in words of 64 bits.
@@ -193,6 +195,7 @@ impl Bonus<2> for Turns {
     /// Who leaves stands where it was until it comes first.
     #[inline]
     fn leave(&mut self, flow: u32) {
+        self.flows[flow as usize].is_in = false;
         self.look_again(flow);
     }
 
@@ -204,6 +207,8 @@ impl Bonus<2> for Turns {
         }
         let turn = &mut self.flows[flow as usize];
         (turn.had, turn.longest) = (self.most, [0; 2]);
+        // It may stand anywhere in the heaps, or nowhere.
+        (turn.is_in, turn.head) = (true, u128::MAX);
     }
 
     /// The backlogged flow has another head, for which CPU and link are used for `work` ticks: its virtual service
@@ -213,23 +218,31 @@ impl Bonus<2> for Turns {
         let turn = &mut self.flows[flow as usize];
         let (service, part) = tag::virtual_time(time.as_nanos() as i64, weight, turn.part);
         let service = (service as u128).max(1);
-        turn.part = part;
-        (turn.head, turn.work) = (service, work);
-        if !self.rests {
+        (turn.part, turn.work) = (part, work as u64);
+        // No further forward than it stands: the heaps need not know yet.
+        let stays = turn.ratio == ratio && service >= turn.head;
+        turn.head = service;
+        if !self.rests && !stays {
             turn.stand_at(ratio, self.width);
         }
         for end in 0..2 {
             let is_up = turn.had[end] + service >= self.most[end];
             turn.longest[end] = if is_up { service } else { turn.longest[end].max(service) };
         }
-        self.set_place(flow);
+        if self.rests {
+            self.leave_out(flow);
+        } else if stays {
+            self.look_again(flow);
+        } else {
+            self.put_in(flow);
+        }
         service
     }
 
     /// [`take_head`](Self::take_head)'s `work`.
     #[inline]
     fn work(&self, flow: u32) -> u128 {
-        self.flows[flow as usize].work
+        self.flows[flow as usize].work.into()
     }
 
     /// What is left of services and finishes is to be scaled: the flow's weight has changed.
@@ -272,7 +285,7 @@ impl Bonus<2> for Turns {
         let mut found = Ok(());
         let bonus = share::allocate(left, |end| {
             if self.firsts[end].are_known != [true; 2] {
-                found = found.and(self.find_first(end, &place));
+                found = found.and(self.find_first(end));
             }
             self.firsts[end].times
         });
@@ -284,18 +297,20 @@ impl Bonus<2> for Turns {
 impl Turns {
     /// Find out whose turn it is at this end; the error is that too many flows had to be moved for one call.
     #[inline(never)]
-    fn find_first(&mut self, end: usize, place: impl Fn(u32) -> Option<Ratio>) -> Result<(), Unfinished> {
-        let are_known = &mut self.firsts[end].are_known;
-        for (half, (heap, is_known)) in self.heaps[end].iter_mut().zip(are_known).enumerate() {
+    fn find_first(&mut self, end: usize) -> Result<(), Unfinished> {
+        let Self { flows, heaps, firsts, moves, .. } = self;
+        for (half, (heap, is_known)) in heaps[end].iter_mut().zip(&mut firsts[end].are_known).enumerate() {
             if !*is_known {
-                let turn = |flow: u32| place(flow).map(|_| &self.flows[flow as usize]);
-                let key = |flow: u32| turn(flow).filter(|turn| turn.half(end) == half).map(|turn| turn.key(end));
-                heap.correct(&mut self.moves, key)?;
+                let key = |flow: u32| {
+                    let turn = &flows[flow as usize];
+                    (turn.is_in && turn.half(end) == half).then(|| turn.key(end))
+                };
+                heap.correct(moves, key)?;
                 *is_known = true;
             }
         }
         let flow = self.least_near(end);
-        let times = flow.and_then(place).map_or([1.0; 2], Ratio::normalised_f64);
+        let times = flow.map_or([1.0; 2], |flow| self.flows[flow as usize].ratio.normalised_f64());
         (self.firsts[end].flow, self.firsts[end].times) = (flow, times);
         Ok(())
     }
@@ -379,8 +394,17 @@ impl Turns {
 }
 
 impl Turn {
-    const NEW: Self =
-        Self { had: [0; 2], longest: [0; 2], head: 0, work: 0, classes: [0; 2], ratio: Ratio::NONE, part: 0, at: 0 };
+    const NEW: Self = Self {
+        had: [0; 2],
+        longest: [0; 2],
+        head: 0,
+        work: 0,
+        classes: [0; 2],
+        ratio: Ratio::NONE,
+        part: 0,
+        at: 0,
+        is_in: false,
+    };
 
     #[inline]
     fn stand_at(&mut self, ratio: Ratio, width: u64) {
