@@ -19,6 +19,8 @@ pub struct InputError {
     message: String,
     help: Option<Box<str>>,
     words: Box<Words>,
+    /// Its line is shown to nobody.
+    is_secret: bool,
 }
 
 /// What is wrong and what would be right, by themselves.
@@ -34,7 +36,7 @@ impl InputError {
     /// About the file as a whole.
     pub fn new(file: &str, message: impl Into<String>) -> Self {
         let (file, message) = (called(file).to_string(), message.into());
-        Self { file, text: "".into(), span: None, message, help: None, words: Box::default() }
+        Self { file, text: "".into(), span: None, message, help: None, words: Box::default(), is_secret: false }
     }
 
     /// About these bytes of `text`.
@@ -46,6 +48,16 @@ impl InputError {
     /// With a hint on its own line.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into().into_boxed_str());
+        self
+    }
+
+    /// Without the line of the file, if that is such a one.
+    pub fn hiding(mut self, is_secret: impl Fn(&str) -> bool) -> Self {
+        let line = self.span.as_ref().and_then(|span| {
+            let start = self.text[..self.text.floor_char_boundary(span.start)].rfind('\n').map_or(0, |at| at + 1);
+            self.text[start..].lines().next()
+        });
+        self.is_secret = line.is_some_and(is_secret);
         self
     }
 
@@ -140,9 +152,10 @@ impl InputError {
 
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(span) = &self.span else {
-            let separator = if self.file.is_empty() { "" } else { ": " };
-            write!(f, "{}{separator}{}", self.file, self.message)?;
+        let Some(span) = self.span.as_ref().filter(|_| !self.is_secret) else {
+            let place = self.place().unwrap_or_default();
+            let separator = if place.is_empty() { "" } else { ": " };
+            write!(f, "{place}{separator}{}", self.message)?;
             return self.help.iter().try_for_each(|help| write!(f, "\nhelp: {help}"));
         };
         let snippet = Snippet::source(&*self.text)

@@ -190,6 +190,12 @@ fn what_is_wrong_in_a_module_is_shown_where_it_stands() {
     let secret = module(&format!("{tunnel}dst = \"192.0.2.2\"\nkey = \"a5a5\""));
     refused(&secret, &["`key`: 4 hexadecimal digits, expected 40", "box.toml:5:1"]);
     assert!(!open(&secret).err().unwrap().contains("a5a5"));
+    let secret = "a5a5".repeat(10);
+    for (line, words) in [(format!("kei = \"{secret}\""), "did you mean `key`?"), (format!("key = {secret}"), "")] {
+        let text = module(&format!("{tunnel}dst = \"192.0.2.2\"\n{line}"));
+        refused(&text, &["box.toml:12:", words]);
+        assert!(!open(&text).err().unwrap().contains("a5a5"));
+    }
 }
 
 #[test]

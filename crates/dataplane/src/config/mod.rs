@@ -64,6 +64,11 @@ const BUFFER: u32 = 64;
 /// 128 MiB of buffers.
 const FRAMES: u32 = 65_536;
 
+/// Whether so many hexadecimal digits stand in a line one after another that they may be a key.
+fn may_have_a_key(line: &str) -> bool {
+    line.split(|c: char| !c.is_ascii_hexdigit()).any(|digits| digits.len() >= 32)
+}
+
 impl Config {
     /// Read the configuration of this name and text, with `--set` overrides, and check it.
     ///
@@ -76,6 +81,7 @@ impl Config {
                     let spec = catalog::with_parameter(key, value).or_else(|| scheme::with_parameter(key, value))?;
                     Some(format!("`{key}` is a scheduler's parameter: --set scheduler={spec}"))
                 })
+                .hiding(may_have_a_key)
             })?;
         let config = Self { name: name.to_string(), label, text, overrides: overrides.to_vec(), file };
         config.check()?;
