@@ -296,13 +296,8 @@ pub unsafe extern "C" fn dovetail_bypass(
 ) -> c_int {
     let handle = unsafe { &mut *scheduler };
     let mut may = |payload: &Payload| may_pass.is_none_or(|may| unsafe { may(context, payload.pointer()) != 0 });
-    let said = match handle.scheduler.bypass(Time::from_nanos(now), &mut may) {
-        Ok(packet) => {
-            unsafe { served.write(packet) };
-            Answer::of(Why::Enough)
-        }
-        Err(said) => said,
-    };
+    let served = unsafe { &mut *served.cast::<MaybeUninit<Served>>() };
+    let said = handle.scheduler.bypass(Time::from_nanos(now), &mut may, served);
     if !answer.is_null() {
         unsafe { answer.write(said) };
     }

@@ -2,7 +2,7 @@
 
 use core::mem::MaybeUninit;
 
-use dovetail_sched::{FlowId, Progress, Scheduler, Shape, Spec, SpecError, build};
+use dovetail_sched::{FlowId, Next, Progress, Scheduler, Shape, Spec, SpecError, build};
 use dovetail_units::{Duration, Time};
 
 use crate::types::{Answer, FlowConfig, Packet, Payload, Refused, Served, Stats, Why};
@@ -37,7 +37,13 @@ pub trait AnyScheduler: Send {
     fn enqueue(&mut self, now: Time, packets: &[Packet], refused: &mut dyn FnMut(Refused));
     /// How many were served, which fill the beginning of `served`.
     fn next(&mut self, now: Time, served: &mut [MaybeUninit<Served>]) -> (usize, Answer);
-    fn bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&Payload) -> bool) -> Result<Served, Answer>;
+    /// If the answer is `Enough`, `served` has been written.
+    fn bypass(
+        &mut self,
+        now: Time,
+        may_pass: &mut dyn FnMut(&Payload) -> bool,
+        served: &mut MaybeUninit<Served>,
+    ) -> Answer;
     /// # Safety
     /// The tickets are those of packets that this scheduler has served.
     unsafe fn report(&mut self, now: Time, served: &mut [Served], resource: usize, report: Report<'_>);
@@ -104,18 +110,25 @@ impl<const M: usize> AnyScheduler for Of<M> {
 
     fn next(&mut self, now: Time, served: &mut [MaybeUninit<Served>]) -> (usize, Answer) {
         let instead = self.scheduler.next_many(now, served.len(), &mut self.served);
-        let count = self.served.len();
-        for (to, packet) in served.iter_mut().zip(self.served.drain(..)) {
-            to.write(Served::new(packet));
+        for (to, packet) in served.iter_mut().zip(&self.served) {
+            Served::put(to, packet);
         }
+        let count = self.served.len();
+        self.served.clear();
         (count, instead.map_or(Answer::of(Why::Enough), Answer::instead))
     }
 
-    fn bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&Payload) -> bool) -> Result<Served, Answer> {
-        match self.scheduler.bypass(now, may_pass) {
-            dovetail_sched::Next::Serve(served) => Ok(Served::new(served)),
-            next => Err(Answer::instead(next)),
+    fn bypass(
+        &mut self,
+        now: Time,
+        may_pass: &mut dyn FnMut(&Payload) -> bool,
+        served: &mut MaybeUninit<Served>,
+    ) -> Answer {
+        let next = self.scheduler.bypass(now, may_pass);
+        if let Next::Serve(packet) = &next {
+            Served::put(served, packet);
         }
+        Answer::instead(next)
     }
 
     unsafe fn report(&mut self, now: Time, served: &mut [Served], resource: usize, report: Report<'_>) {
@@ -123,9 +136,10 @@ impl<const M: usize> AnyScheduler for Of<M> {
         self.tickets.extend(served.iter().map(|packet| unsafe { packet.ticket() }));
         self.events.extend((0..served.len()).map(|packet| report.of(packet)));
         self.scheduler.progress_many(now, &mut self.tickets, resource, &self.events);
-        for (packet, ticket) in served.iter_mut().zip(self.tickets.drain(..)) {
+        for (packet, ticket) in served.iter_mut().zip(&self.tickets) {
             packet.set_ticket(ticket);
         }
+        self.tickets.clear();
         self.events.clear();
     }
 

@@ -218,13 +218,17 @@ pub struct Served {
 }
 
 impl Served {
-    /// Of a scheduler of `M` resources.
+    /// Write a packet of a scheduler of `M` resources.
+    // Field by field, each where it is to stand: a whole one would be put together elsewhere first.
     #[inline]
-    pub fn new<const M: usize>(served: dovetail_sched::Served<M, Payload>) -> Self {
-        let (payload, flow, size) = (served.payload.pointer(), served.ticket.flow().into(), served.size);
-        let mut new = Self { payload, flow, size, ticket: [MaybeUninit::uninit(); DOVETAIL_TICKET_SIZE] };
-        new.set_ticket(served.ticket);
-        new
+    pub fn put<const M: usize>(to: &mut MaybeUninit<Self>, served: &dovetail_sched::Served<M, Payload>) {
+        let (to, flow) = (to.as_mut_ptr(), served.ticket.flow());
+        unsafe {
+            (&raw mut (*to).payload).write(served.payload.pointer());
+            (&raw mut (*to).flow).write(flow.into());
+            (&raw mut (*to).size).write(served.size);
+            write_ticket(&raw mut (*to).ticket, &served.ticket);
+        }
     }
 
     /// Its ticket, if it was served by a scheduler of `M` resources. The words must have been written by
@@ -237,10 +241,15 @@ impl Served {
 
     /// Write the ticket.
     #[inline]
-    pub fn set_ticket<const M: usize>(&mut self, ticket: Ticket<M>) {
-        const { assert!(size_of::<Ticket<M>>() <= 8 * DOVETAIL_TICKET_SIZE && align_of::<Ticket<M>>() <= 8) }
-        unsafe { self.ticket.as_mut_ptr().cast::<Ticket<M>>().write(ticket) }
+    pub fn set_ticket<const M: usize>(&mut self, ticket: &Ticket<M>) {
+        unsafe { write_ticket(&mut self.ticket, ticket) }
     }
+}
+
+#[inline]
+unsafe fn write_ticket<const M: usize>(words: *mut [MaybeUninit<u64>; DOVETAIL_TICKET_SIZE], ticket: &Ticket<M>) {
+    const { assert!(size_of::<Ticket<M>>() <= 8 * DOVETAIL_TICKET_SIZE && align_of::<Ticket<M>>() <= 8) }
+    unsafe { words.cast::<Ticket<M>>().write(*ticket) }
 }
 
 /// Why no further packet was handed out.
