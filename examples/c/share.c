@@ -74,7 +74,7 @@ int main(int count, char **arguments)
         fill_up(scheduler, flows, now);
         struct dovetail_served packet;
         struct dovetail_answer answer = {.why = DOVETAIL_WHY_AWAIT_PROGRESS};
-        if (link.count == ON_LINK || !dovetail_next(scheduler, now, &packet, 1, &answer)) {
+        if (link.count == ON_LINK || !dovetail_dequeue(scheduler, now, &packet, 1, &answer)) {
             if (answer.why == DOVETAIL_WHY_DROP)
                 continue; /* Some schedulers drop what has waited too long: free answer.payload here. */
             /* The CPU waits until a packet leaves the link, or until the scheduler says. */

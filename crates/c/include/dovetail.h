@@ -1,10 +1,11 @@
 /*
  * Dovetail: schedulers that share several resources, such as a CPU and a link, between flows.
  *
- * How to use this, with an example: docs/how-to/c.md. Times are in nanoseconds. Each call takes O(1) or O(log n) for a
- * packet, n being the number of flows that wait, as the scheduler says, and none blocks or reads a clock. Memory is
- * allocated only when more packets or flows wait than ever before. There is no global state. A pointer must be valid
- * unless its description allows NULL.
+ * How to use this, with examples: docs/how-to/c.md. Times are in nanoseconds. `now` is that of any clock that does not
+ * run backwards; if it does, the latest time counts. Each call takes O(1) or O(log n) for a packet, n being the number
+ * of flows that wait, as the scheduler says, and none blocks or reads a clock. Memory is allocated only when more
+ * packets or flows wait than ever before. There is no global state. A pointer must be valid unless its description
+ * allows NULL.
  */
 
 #ifndef DOVETAIL_H
@@ -44,7 +45,8 @@ typedef enum dovetail_why {
   DOVETAIL_WHY_AWAIT_PROGRESS,
   // Packets wait, but none may start before the time `at`. Ask again then.
   DOVETAIL_WHY_AT,
-  // A packet is dropped now, because it has waited for too long or too many wait. It is `payload`. Ask again.
+  // A packet is dropped now, because it has waited for too long or too many wait. Free `payload`, and ask again.
+  // Only `codel` and `fq_codel` drop.
   DOVETAIL_WHY_DROP,
 } dovetail_why;
 
@@ -64,7 +66,8 @@ typedef struct dovetail_flow_config {
   // Which part of its fair share the flow is guaranteed by `tradeoff`: 0.001 to 1, to the nearest thousandth; 0 is
   // the alpha of the scheduler.
   double alpha;
-  // The number of its class, from 1, for parameters that name a class; 0 is none.
+  // The number of its class, from 1; 0 is none. "tradeoff:protect=1 5 ms" protects class 1, if `dovetail_left` tells
+  // how its packets fare.
   uint16_t class_number;
   // Packets that may wait; 0 is no limit.
   uint32_t limit_packets;
@@ -96,8 +99,8 @@ typedef struct dovetail_packet {
   // Its length in bytes.
   uint32_t size;
   // Its estimated processing time on each resource, in nanoseconds, divided by the number of the resource's parallel
-  // servers. 0 on the first of several resources means that it certainly needs nothing there, and may be taken by
-  // `dovetail_bypass`. If a time is only unknown, say 1.
+  // servers. More than 2^40 (18 minutes) counts as that. 0 on the first of several resources means that it certainly
+  // needs nothing there, and may be taken by `dovetail_bypass`. If a time is only unknown, say 1.
   uint64_t cost[DOVETAIL_RESOURCES];
 } dovetail_packet;
 
@@ -179,7 +182,8 @@ int dovetail_add_flow(struct dovetail_scheduler *scheduler,
                       struct dovetail_flow *flow,
                       char *error);
 
-// Change a flow's weights, alpha and limits from now on. Packets beyond a lowered limit stay.
+// Change a flow's weights, alpha, class and limits from now on to all that `config` says; NULL is as in
+// `dovetail_add_flow`. Packets beyond a lowered limit stay.
 //
 // Returns 0; or -1 if the config is wrong or there is no such flow, as `error` says.
 int dovetail_set_flow(struct dovetail_scheduler *scheduler,
@@ -198,32 +202,32 @@ int dovetail_remove_flow(struct dovetail_scheduler *scheduler,
                          dovetail_dropped dropped,
                          void *context);
 
-// Give `count` packets to the scheduler at the time `now`, in nanoseconds of any clock that does not run backwards.
-// Bursts of 8 to 32 packets are best, one by one gives the same result.
+// Give `count` packets to the scheduler. Bursts of 8 to 32 packets are best, one by one gives the same result.
 //
 // Returns how many were not admitted. These are written to `refused` in order, which has room for `count`; NULL if you
-// need not know them. The others are the scheduler's until it hands them out.
+// need not free them. The others are the scheduler's until it hands them out.
 size_t dovetail_enqueue(struct dovetail_scheduler *scheduler,
                         uint64_t now,
                         const struct dovetail_packet *packets,
                         size_t count,
                         struct dovetail_refused *refused);
 
-// What to put into the first resource now: at most `most` packets, which are written to `served` in order. Ask
-// whenever the first resource could take a packet.
+// What to put into the first resource now: at most `most` packets, which are written to `served` in order; it has room
+// for `most`. Ask whenever the first resource could take a packet.
 //
-// Returns how many there are. If fewer than `most`, `answer` (or NULL) says why.
-size_t dovetail_next(struct dovetail_scheduler *scheduler,
-                     uint64_t now,
-                     struct dovetail_served *served,
-                     size_t most,
-                     struct dovetail_answer *answer);
+// Returns how many there are. If fewer than `most`, `answer` says why. It may be NULL, but then nobody frees what
+// `codel` and `fq_codel` drop.
+size_t dovetail_dequeue(struct dovetail_scheduler *scheduler,
+                        uint64_t now,
+                        struct dovetail_served *served,
+                        size_t most,
+                        struct dovetail_answer *answer);
 
 // Processing of these packets, which were handed out, began on the resource (counted from 0 along the pipeline). The
 // start on the first one need not be reported.
 //
-// Reports about a packet go along the pipeline, starts before ends. A report that repeats an earlier one changes
-// nothing.
+// Reports about a packet go to the scheduler that handed it out, along the pipeline, starts before ends. A report that
+// repeats an earlier one changes nothing.
 void dovetail_started(struct dovetail_scheduler *scheduler,
                       uint64_t now,
                       struct dovetail_served *served,

@@ -137,7 +137,8 @@ pub unsafe extern "C" fn dovetail_add_flow(
     unsafe { outcome(added, error) }
 }
 
-/// Change a flow's weights, alpha and limits from now on. Packets beyond a lowered limit stay.
+/// Change a flow's weights, alpha, class and limits from now on to all that `config` says; NULL is as in
+/// `dovetail_add_flow`. Packets beyond a lowered limit stay.
 ///
 /// Returns 0; or -1 if the config is wrong or there is no such flow, as `error` says.
 #[unsafe(no_mangle)]
@@ -173,11 +174,10 @@ pub unsafe extern "C" fn dovetail_remove_flow(
     0
 }
 
-/// Give `count` packets to the scheduler at the time `now`, in nanoseconds of any clock that does not run backwards.
-/// Bursts of 8 to 32 packets are best, one by one gives the same result.
+/// Give `count` packets to the scheduler. Bursts of 8 to 32 packets are best, one by one gives the same result.
 ///
 /// Returns how many were not admitted. These are written to `refused` in order, which has room for `count`; NULL if you
-/// need not know them. The others are the scheduler's until it hands them out.
+/// need not free them. The others are the scheduler's until it hands them out.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dovetail_enqueue(
     scheduler: *mut SchedulerHandle,
@@ -197,12 +197,13 @@ pub unsafe extern "C" fn dovetail_enqueue(
     back
 }
 
-/// What to put into the first resource now: at most `most` packets, which are written to `served` in order. Ask
-/// whenever the first resource could take a packet.
+/// What to put into the first resource now: at most `most` packets, which are written to `served` in order; it has room
+/// for `most`. Ask whenever the first resource could take a packet.
 ///
-/// Returns how many there are. If fewer than `most`, `answer` (or NULL) says why.
+/// Returns how many there are. If fewer than `most`, `answer` says why. It may be NULL, but then nobody frees what
+/// `codel` and `fq_codel` drop.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dovetail_next(
+pub unsafe extern "C" fn dovetail_dequeue(
     scheduler: *mut SchedulerHandle,
     now: u64,
     served: *mut Served,
@@ -220,8 +221,8 @@ pub unsafe extern "C" fn dovetail_next(
 /// Processing of these packets, which were handed out, began on the resource (counted from 0 along the pipeline). The
 /// start on the first one need not be reported.
 ///
-/// Reports about a packet go along the pipeline, starts before ends. A report that repeats an earlier one changes
-/// nothing.
+/// Reports about a packet go to the scheduler that handed it out, along the pipeline, starts before ends. A report that
+/// repeats an earlier one changes nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dovetail_started(
     scheduler: *mut SchedulerHandle,

@@ -49,7 +49,8 @@ pub struct FlowConfig {
     /// Which part of its fair share the flow is guaranteed by `tradeoff`: 0.001 to 1, to the nearest thousandth; 0 is
     /// the alpha of the scheduler.
     pub alpha: f64,
-    /// The number of its class, from 1, for parameters that name a class; 0 is none.
+    /// The number of its class, from 1; 0 is none. "tradeoff:protect=1 5 ms" protects class 1, if `dovetail_left` tells
+    /// how its packets fare.
     pub class_number: u16,
     /// Packets that may wait; 0 is no limit.
     pub limit_packets: u32,
@@ -129,8 +130,8 @@ pub struct Packet {
     /// Its length in bytes.
     pub size: u32,
     /// Its estimated processing time on each resource, in nanoseconds, divided by the number of the resource's parallel
-    /// servers. 0 on the first of several resources means that it certainly needs nothing there, and may be taken by
-    /// `dovetail_bypass`. If a time is only unknown, say 1.
+    /// servers. More than 2^40 (18 minutes) counts as that. 0 on the first of several resources means that it certainly
+    /// needs nothing there, and may be taken by `dovetail_bypass`. If a time is only unknown, say 1.
     pub cost: [u64; DOVETAIL_RESOURCES],
 }
 
@@ -264,7 +265,8 @@ pub enum Why {
     AwaitProgress,
     /// Packets wait, but none may start before the time `at`. Ask again then.
     At,
-    /// A packet is dropped now, because it has waited for too long or too many wait. It is `payload`. Ask again.
+    /// A packet is dropped now, because it has waited for too long or too many wait. Free `payload`, and ask again.
+    /// Only `codel` and `fq_codel` drop.
     Drop,
 }
 

@@ -140,7 +140,7 @@ impl<const M: usize> Both<M> {
         let mut served = Vec::with_capacity(most);
         let mut answer = Answer::of(Why::Enough);
         unsafe {
-            let count = dovetail_next(self.c, self.now, served.as_mut_ptr(), most, &mut answer);
+            let count = dovetail_dequeue(self.c, self.now, served.as_mut_ptr(), most, &mut answer);
             served.set_len(count);
         }
         let mut expected = Vec::new();
@@ -300,7 +300,7 @@ fn a_payload_may_be_null() {
         dovetail_add_flow(scheduler, null(), &mut flow, null_mut());
         let packet = Packet { payload: null_mut(), flow, size: 1, cost: [1; 4] };
         assert_eq!(dovetail_enqueue(scheduler, 0, &packet, 1, null_mut()), 0);
-        assert_eq!(dovetail_next(scheduler, 0, served.as_mut_ptr(), 1, null_mut()), 1);
+        assert_eq!(dovetail_dequeue(scheduler, 0, served.as_mut_ptr(), 1, null_mut()), 1);
         assert!(served.assume_init().payload.is_null());
         dovetail_free(scheduler, None, null_mut());
     }

@@ -55,6 +55,20 @@ fn the_example_shares_as_the_page_says() {
     assert!(refused.status.code() == Some(2) && said.starts_with("there is no scheduler \"drqf\""), "{said}");
 }
 
+/// The program says itself whether every packet was freed once.
+#[test]
+fn the_worker_frees_what_it_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(&["cc", "-std=c99"], &root().join("examples/c/bursts.c"), &folder);
+    for scheduler in ["fifo", "drfq", "tradeoff:alpha=0.85", "codel", "fq_codel"] {
+        let output = run(&program, &[scheduler]);
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{scheduler}:\n{said}");
+        let page = std::fs::read_to_string(root().join("docs/how-to/c.md")).unwrap();
+        assert!(scheduler != "fq_codel" || page.contains(said.trim()), "{said}");
+    }
+}
+
 #[test]
 #[ignore = "needs a C++ compiler"]
 fn the_header_is_for_cpp_too() {

@@ -18,3 +18,9 @@ fn the_header_is_up_to_date() {
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(kept == made, "not up to date: DOVETAIL_WRITE=1 cargo test -p dovetail-c --test header");
 }
+
+#[test]
+fn pkg_config_says_the_version() {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("dovetail.pc.in")).unwrap();
+    assert!(text.contains(concat!("\nVersion: ", env!("CARGO_PKG_VERSION"), "\n")), "{text}");
+}
