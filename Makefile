@@ -45,7 +45,7 @@ book:
 c: rust
 	$(CARGO) build --release --locked -p dovetail-c
 
-# What `make c` has built, for every program of this machine: sudo make install-c
+# What `make c` has built, for every program of this machine, which ldconfig tells of it: sudo make install-c
 PREFIX ?= /usr/local
 install-c:
 	@test -f target/release/libdovetail.so || { echo "missing: make c"; exit 1; }
@@ -55,6 +55,7 @@ install-c:
 	install -m 755 target/release/libdovetail.so "$(DESTDIR)$(PREFIX)/lib/libdovetail.so.0"
 	ln -sf libdovetail.so.0 "$(DESTDIR)$(PREFIX)/lib/libdovetail.so"
 	sed 's|@PREFIX@|$(PREFIX)|' crates/c/dovetail.pc.in > "$(DESTDIR)$(PREFIX)/lib/pkgconfig/dovetail.pc"
+	@test -n "$(DESTDIR)" || test "$$(id -u)" != 0 || ldconfig
 
 # Minutes each, so apart from the tests.
 # The bounds of MR3, GMR3 and drgps, held against millions of random and adversarial packets; what a flow can gain by
