@@ -21,7 +21,7 @@
 #define DOVETAIL_ERROR_SIZE 512
 
 // The size of a ticket, in words of 64 bits.
-#define DOVETAIL_TICKET_SIZE 11
+#define DOVETAIL_TICKET_SIZE 10
 
 // Why a packet was not admitted.
 typedef enum dovetail_reason {

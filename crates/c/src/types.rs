@@ -13,7 +13,7 @@ pub const DOVETAIL_RESOURCES: usize = 4;
 pub const DOVETAIL_ERROR_SIZE: usize = 512;
 
 /// The size of a ticket, in words of 64 bits.
-pub const DOVETAIL_TICKET_SIZE: usize = 11;
+pub const DOVETAIL_TICKET_SIZE: usize = 10;
 
 /// Names one flow of one scheduler. The name of a removed flow is never that of a later one.
 #[repr(C)]
