@@ -458,8 +458,8 @@ pub trait Scheduler<const M: usize, P>: Send {
     }
 
     /// A packet of this flow has left the last resource, so long after it came. Only a discipline that steers by
-    /// latency ([`tradeoff`](crate::tradeoff) with `protect`) looks at it; without these calls it sees no latency. A live
-    /// box calls this only while [`steering`](Self::steering) says something. O(1).
+    /// latency ([`tradeoff`](crate::tradeoff) with `protect`) looks at it; without these calls it sees no latency. A
+    /// live box calls this only while [`steering`](Self::steering) says something. O(1).
     fn left(&mut self, _now: Time, _flow: FlowId, _stayed: Duration) {}
 
     /// Change a parameter while running, by the name and in the form it has in a [`Spec`](crate::Spec): one that is
