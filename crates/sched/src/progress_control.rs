@@ -47,28 +47,28 @@ impl Control {
 }
 
 /// A flow's packets since it last had none in the pipeline.
+///
+/// Somebody may keep a copy of a ticket and end it twice, so counts may fall below zero.
 #[derive(Clone, Copy, Debug, Default)]
 struct Batch {
     /// In the tickets of these packets; no two batches of any flows have the same. 0 is none.
     number: u64,
-    sent: u64,
-    /// On the last resource.
-    started: u64,
-    /// On the last resource.
-    finished: u64,
-    abandoned: u64,
+    /// Packets that have neither started on the last resource nor been abandoned, by what was reported.
+    not_started: i32,
+    /// The same of those that have not finished there.
+    unfinished: i32,
 }
 
 impl Batch {
     /// Packets that are not through.
     #[inline]
     fn outstanding(self, control: Control) -> u64 {
-        let through = match control {
-            Control::Finished => self.finished,
+        let outstanding = match control {
+            Control::Finished => self.unfinished,
             // Starts that were not reported are known at the end.
-            Control::Started | Control::None => self.started.max(self.finished),
+            Control::Started | Control::None => self.not_started.min(self.unfinished),
         };
-        self.sent.saturating_sub(through + self.abandoned)
+        outstanding.max(0) as u64
     }
 }
 
@@ -167,11 +167,11 @@ impl Outstanding {
     #[inline]
     pub fn sent<const M: usize>(&mut self, flow: u32, activation: u32) -> Sent {
         let batch = &mut self.flows[flow as usize];
-        batch.sent += 1;
+        batch.unfinished = batch.unfinished.saturating_add(1);
         self.unfinished += 1;
-        if M == 1 {
-            // The start on the first resource, which need not be reported, is that on the last one.
-            batch.started += 1;
+        if M > 1 {
+            // The start on the first resource need not be reported.
+            batch.not_started = batch.not_started.saturating_add(1);
         }
         Sent { batch: batch.number, activation }
     }
@@ -194,14 +194,15 @@ impl Outstanding {
         let Sent { batch: number, .. } = ticket.note();
         let batch = self.flows.get_mut(ticket.flow.index()).filter(|batch| batch.number == number);
         let Some(batch) = batch else { return };
-        let ended = match event {
-            Progress::Abandoned => &mut batch.abandoned,
-            Progress::Started => return batch.started += u64::from(resource > 0),
-            Progress::Finished { .. } => &mut batch.finished,
+        let (started, ended) = match event {
+            // That on the first resource counts when the packet is sent.
+            Progress::Started => (M > 1, false),
+            Progress::Finished { .. } => (false, true),
+            Progress::Abandoned => (true, true),
         };
-        *ended += 1;
-        // A ticket of which somebody has kept a copy may end twice.
-        self.unfinished -= u64::from(batch.sent >= batch.finished + batch.abandoned);
+        batch.not_started = batch.not_started.saturating_sub(started.into());
+        batch.unfinished = batch.unfinished.saturating_sub(ended.into());
+        self.unfinished -= u64::from(ended && batch.unfinished >= 0);
     }
 
     #[inline]
