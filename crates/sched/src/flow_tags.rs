@@ -32,11 +32,12 @@
 //! for, is the same time as before. As published a flow has no deposit, and its F may be ahead of V though nothing of
 //! it waits. Then F - V changes so.
 
+use core::hint::select_unpredictable;
+
 use dovetail_units::Weight;
 
 use crate::newcomers::Newcomers;
 use crate::tag::{Tag, virtual_time};
-use crate::touch;
 
 /// A flow's start tags in one virtual time: 40 bytes, so that they are on one line of the cache with the flow's queue.
 #[derive(Clone, Copy, Debug, Default)]
@@ -150,24 +151,7 @@ struct Sum<const R: usize> {
     parts: [u32; R],
 }
 
-impl<const R: usize> Default for Sum<R> {
-    #[inline]
-    fn default() -> Self {
-        Self::at(Tag::default())
-    }
-}
-
 impl<const R: usize> Sum<R> {
-    #[inline]
-    fn at(tag: Tag) -> Self {
-        Self { at: tag, parts: [0; R] }
-    }
-
-    #[inline]
-    fn at_least(self, floor: Tag) -> Self {
-        if self.at.ticks() < floor.ticks() { Self::at(floor) } else { self }
-    }
-
     /// Moved by the sum of `nanos / weight` over the resources, which may be negative.
     #[inline]
     fn moved(mut self, nanos: [i64; R], weights: [Weight; R]) -> Self {
@@ -181,68 +165,79 @@ impl<const R: usize> Sum<R> {
     }
 }
 
-/// A flow's finish tags by its time on `R` resources together.
-#[derive(Clone, Copy, Debug, Default)]
+/// A flow's finish tags by its time on `R` resources together: up to 32 bytes with two, so that with its queue and two
+/// weights they are one line of the cache. So tags of the first waiting packet are computed when they are needed.
+#[derive(Clone, Copy, Debug)]
 pub struct FinishTags<const R: usize = 1> {
-    /// F of the last packet served.
-    finish: Sum<R>,
-    /// The first waiting packet starts no earlier: the virtual time at its arrival.
-    floor: Tag,
-    /// S of the first waiting packet.
-    start: Tag,
-    /// F of the first waiting packet, by its estimated times.
-    head: Sum<R>,
+    /// F of the last packet served, the last 64 of its bits and those before; and by resource, what is below a tick.
+    finish: u64,
+    /// The first waiting packet starts no earlier: the virtual time at its arrival, the same of it.
+    floor: u64,
+    finish_high: u32,
+    floor_high: u32,
+    parts: [u32; R],
+}
+
+impl<const R: usize> Default for FinishTags<R> {
+    fn default() -> Self {
+        Self { finish: 0, floor: 0, finish_high: 0, floor_high: 0, parts: [0; R] }
+    }
 }
 
 impl<const R: usize> FinishTags<R> {
-    /// Tag the first waiting packet anew: `S = max(floor, F')`, `F = S + sum of time / weight`.
-    #[inline]
-    pub fn tag_head(&mut self, nanos: [i64; R], weights: [Weight; R]) {
-        let start = self.finish.at_least(self.floor);
-        self.start = start.at;
-        self.head = start.moved(nanos, weights);
-    }
-
     /// The first waiting packet arrived at this virtual time.
     #[inline]
     pub fn set_floor(&mut self, virtual_time: Tag) {
-        self.floor = virtual_time;
-    }
-
-    /// The first waiting packet is served.
-    #[inline]
-    pub fn serve_head(&mut self) {
-        self.finish = self.head;
-        self.floor = Tag::default();
-    }
-
-    /// A packet that was served took so much more, or less.
-    #[inline]
-    pub fn correct(&mut self, more: [i64; R], weights: [Weight; R]) {
-        self.finish = self.finish.moved(more, weights);
-    }
-
-    /// Read ahead the last of it.
-    #[inline]
-    pub fn touch(&self) {
-        touch::word(&self.head);
-    }
-
-    /// S of the first waiting packet, in ticks.
-    #[inline]
-    pub fn start(&self) -> u128 {
-        self.start.ticks()
-    }
-
-    /// F of the first waiting packet, in ticks.
-    #[inline]
-    pub fn head(&self) -> u128 {
-        self.head.at.ticks()
+        let ticks = virtual_time.ticks();
+        (self.floor, self.floor_high) = (ticks as u64, (ticks >> 64) as u32);
     }
 
     /// F of the last packet served, in ticks.
     #[inline]
     pub fn finish(&self) -> u128 {
-        self.finish.at.ticks()
+        u128::from(self.finish_high) << 64 | u128::from(self.finish)
+    }
+
+    /// `S = max(floor, F')` of the first waiting packet, in ticks.
+    #[inline]
+    pub fn start(&self) -> u128 {
+        self.finish().max(self.floor())
+    }
+
+    /// `F = S + sum of time / weight` of the first waiting packet, which takes so long, in ticks.
+    #[inline]
+    pub fn head(&self, nanos: [i64; R], weights: [Weight; R]) -> u128 {
+        self.sum(self.start()).moved(nanos, weights).at.ticks()
+    }
+
+    /// The first waiting packet is served, which takes so long.
+    #[inline]
+    pub fn serve_head(&mut self, nanos: [i64; R], weights: [Weight; R]) {
+        self.set_finish(self.sum(self.start()).moved(nanos, weights));
+        (self.floor, self.floor_high) = (0, 0);
+    }
+
+    /// A packet that was served took so much more, or less.
+    #[inline]
+    pub fn correct(&mut self, more: [i64; R], weights: [Weight; R]) {
+        self.set_finish(self.sum(self.finish()).moved(more, weights));
+    }
+
+    #[inline]
+    fn floor(&self) -> u128 {
+        u128::from(self.floor_high) << 64 | u128::from(self.floor)
+    }
+
+    /// At these ticks: with what is below a tick, if that is F.
+    #[inline]
+    fn sum(&self, ticks: u128) -> Sum<R> {
+        let is_finish = ticks == self.finish();
+        Sum { at: Tag::at(ticks), parts: self.parts.map(|part| select_unpredictable(is_finish, part, 0)) }
+    }
+
+    #[inline]
+    fn set_finish(&mut self, Sum { at, parts }: Sum<R>) {
+        let ticks = at.ticks();
+        (self.finish, self.finish_high, self.parts) = (ticks as u64, (ticks >> 64) as u32, parts);
     }
 }

@@ -254,10 +254,10 @@ impl Pcfq {
         if let Some(floor) = floor {
             tags.set_floor(floor);
         }
-        tags.tag_head(charges(cost.0), *weights);
-        self.heads.set(flow, tags.head());
+        let (head, start) = (tags.head(charges(cost.0), *weights), tags.start());
+        self.heads.set(flow, head);
         if self.clock == Clock::Tags {
-            self.starts.set(flow, tags.start());
+            self.starts.set(flow, start);
             self.keep_up();
         }
     }
@@ -282,7 +282,10 @@ impl<const M: usize> Discipline<M> for Pcfq {
     #[inline]
     fn touch(&self, flow: u32, state: &Self::Flow) {
         self.heads.touch(flow);
-        touch::word(&state.weights);
+        // With more than two resources on another line.
+        if M > 2 {
+            touch::word(&state.weights);
+        }
     }
 
     #[inline]
@@ -315,11 +318,13 @@ impl<const M: usize> Discipline<M> for Pcfq {
     }
 
     #[inline(always)]
-    fn served<P>(&mut self, now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
+    fn served<P>(&mut self, now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         self.advance(now);
         let record = queues.flow_mut(flow);
-        record.state.tags.serve_head();
-        let finish = record.state.tags.finish();
+        let Composite { tags, weights } = &mut record.state;
+        tags.serve_head(charges(cost.0), *weights);
+        let finish = tags.finish();
+        debug_assert_eq!(self.heads.peek(), Some((finish, flow)), "placed before it is served");
         self.latest_finish = self.latest_finish.max(finish);
         if self.clock == Clock::Served {
             self.virtual_time = self.virtual_time.max(finish);

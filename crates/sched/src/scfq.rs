@@ -94,8 +94,7 @@ impl Scfq {
         let Some(nanos) = self.shared.head(flow, queues) else { return self.heads.remove(flow) };
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        record.state.tag_head([nanos], [weight]);
-        self.heads.set(flow, record.state.head());
+        self.heads.set(flow, record.state.head([nanos], [weight]));
     }
 }
 
@@ -115,9 +114,8 @@ impl<const M: usize> Discipline<M> for Scfq {
     }
 
     #[inline]
-    fn touch(&self, flow: u32, state: &Self::Flow) {
+    fn touch(&self, flow: u32, _state: &Self::Flow) {
         self.heads.touch(flow);
-        state.touch();
     }
 
     #[inline]
@@ -145,9 +143,11 @@ impl<const M: usize> Discipline<M> for Scfq {
     }
 
     #[inline(always)]
-    fn served<P>(&mut self, _now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
+    fn served<P>(&mut self, _now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
-        record.state.serve_head();
+        let weight = record.weight();
+        record.state.serve_head([self.shared.nanos(cost)], [weight]);
+        debug_assert_eq!(self.heads.peek(), Some((record.state.finish(), flow)), "placed before it is served");
         // Only a correction downwards can put F below v.
         self.virtual_time = self.virtual_time.max(record.state.finish());
         match record.packets {

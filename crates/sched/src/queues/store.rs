@@ -560,7 +560,8 @@ mod tests {
             _ => usize::MAX,
         };
         let few = |name| match name {
-            "fifo" | "codel" | "drr" | "cbcs" | "mr3" | "gmr3" | "tradeoff" | "drfq" | "sfq" | "bf" => 1,
+            "fifo" | "codel" | "drr" | "cbcs" | "mr3" | "gmr3" | "tradeoff" | "drfq" | "sfq" | "scfq" | "pcfq"
+            | "bf" => 1,
             _ => 2,
         };
         for entry in crate::catalog() {
