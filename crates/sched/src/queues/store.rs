@@ -37,6 +37,9 @@ pub struct Slot<const M: usize, P> {
 }
 
 impl<const M: usize, P> Slot<M, P> {
+    /// One that nothing has used yet.
+    const UNUSED: Self = Self { cost: ResourceVec::ZERO, size: 0, next: NIL, payload: None };
+
     /// Whether the packet passes the first of several resources without needing anything there.
     #[inline]
     pub fn needs_no_processing(&self) -> bool {
@@ -519,7 +522,7 @@ fn add_slot<const M: usize, P>(slots: &mut Vec<Slot<M, P>>) -> u32 {
     if slot == slots.capacity() && slot >= MANY_SLOTS {
         slots.reserve(3 * slot);
     }
-    slots.push(Slot { cost: ResourceVec::ZERO, size: 0, next: NIL, payload: None });
+    slots.push(Slot::UNUSED);
     slot as u32
 }
 

@@ -6,7 +6,7 @@ use dovetail_pipeline::{Owner, Passage, Resources};
 use dovetail_sched::{Next, Progress, Served};
 use dovetail_units::{Duration, ResourceVec, Time};
 
-use super::{Engine, MOST_IDLE_WAKES};
+use super::{Engine, MOST_IDLE_WAKES, Start};
 use crate::between::Answer;
 use crate::costs::{all_shared, shared};
 use crate::error::SimError;
@@ -130,7 +130,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
         if end == Time::MAX {
             return self.too_long(*job);
         }
-        self.ends.push((end, self.starts, resource as u32, server));
+        self.ends.push((end, Start::new(self.starts, resource, server)));
         self.starts += 1;
         self.idle_wakes = 0;
         self.recorder.started(now, packet, resource, server);
