@@ -71,7 +71,8 @@ pub trait Passage<const M: usize>: Owner<M> {
     ///
     /// # Errors
     /// The owner stops.
-    #[inline]
+    // Always inlined: at most ends of service behind the first resource nobody need be asked.
+    #[inline(always)]
     fn dispatch(&mut self) -> Result<(), Self::Error> {
         let Resources { stages, no_wait, .. } = self.resources();
         if no_wait.is_some() || stages[0].has_idle() || self.may_bypass() { self.dispatch_now() } else { Ok(()) }

@@ -68,7 +68,7 @@ impl Crowd {
     }
 
     /// What of this class waits.
-    #[inline]
+    #[inline(always)]
     pub fn of(&mut self, class: u16) -> &mut Waiting {
         let place = usize::from(class);
         if self.waiting.len() <= place {

@@ -247,7 +247,9 @@ impl Middlebox {
     /// The frame is queued, if its queue takes it; whether it does.
     #[inline(always)]
     fn enter(&mut self, now: Time, mut frame: Frame) -> bool {
-        self.read_congestion(&mut frame);
+        if let Some(encoding) = self.ecn {
+            read_congestion(encoding, &mut frame);
+        }
         let cost = self.estimate(&frame);
         let Err((reason, frame)) = self.queues[CPU].enqueue(now, frame, self.numbered(cost)) else { return true };
         let reason = if self.flows.is_of_first(frame.flow) { CROWD } else { reason };
@@ -369,18 +371,6 @@ impl Middlebox {
         self.pool.give(frame);
     }
 
-    /// What the queues before this box have noted in a frame, and whether its sender understands marks.
-    #[inline]
-    fn read_congestion(&self, frame: &mut Frame) {
-        let Some(encoding) = self.ecn else { return };
-        if let Some(ip) = ip_of(frame) {
-            let reading = encoding.read(ip.ecn());
-            frame.congestion = reading.congestion;
-            // The paper's senders all do.
-            frame.ecn_capable = reading.ecn_capable.unwrap_or(true);
-        }
-    }
-
     /// Note in a frame what the queues say; whether that tells its sender to slow down and came without.
     #[inline]
     pub(super) fn write_congestion(&self, frame: &mut Frame) -> bool {
@@ -449,4 +439,14 @@ impl Middlebox {
 fn ip_of(frame: &mut Frame) -> Option<IpView<&mut [u8]>> {
     let at = dovetail_wire::ip_offset(frame.link, frame.data()).ok()?;
     IpView::new(&mut frame.data_mut()[at..]).ok()
+}
+
+/// What the queues before this box have noted in a frame, and whether its sender understands marks.
+fn read_congestion(encoding: Encoding, frame: &mut Frame) {
+    if let Some(ip) = ip_of(frame) {
+        let reading = encoding.read(ip.ecn());
+        frame.congestion = reading.congestion;
+        // The paper's senders all do.
+        frame.ecn_capable = reading.ecn_capable.unwrap_or(true);
+    }
 }

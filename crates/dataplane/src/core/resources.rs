@@ -163,15 +163,12 @@ impl Owner<MOST_RESOURCES> for Middlebox {
         place != LINK && frame.way.failed.is_none()
     }
 
-    #[inline]
+    #[inline(always)]
     fn passed(&mut self, place: usize, frame: &mut Frame) {
-        let used = Duration::ZERO;
-        match place {
-            CPU => self.each_account(frame, |books| books.processed(used)),
-            _ if self.third.is_none() => return,
-            _ => self.tell(frame, place, Progress::Started),
+        // Where there is no third resource every frame passes its place.
+        if place == CPU || self.third.is_some() {
+            self.tell_of_passing(place, frame);
         }
-        self.tell(frame, place, Progress::Finished { used });
     }
 
     #[inline]
@@ -378,6 +375,17 @@ impl Middlebox {
         if self.between.is_some() {
             self.tell_behind_cpu(frame, number, event);
         }
+    }
+
+    #[inline(never)]
+    fn tell_of_passing(&mut self, place: usize, frame: &mut Frame) {
+        let used = Duration::ZERO;
+        if place == CPU {
+            self.each_account(frame, |books| books.processed(used));
+        } else {
+            self.tell(frame, place, Progress::Started);
+        }
+        self.tell(frame, place, Progress::Finished { used });
     }
 
     #[inline(never)]
