@@ -53,6 +53,24 @@ fn the_variant_with_long_record_headers() {
 }
 
 #[test]
+fn captures_that_were_appended_to_each_other_are_read_as_one() {
+    let parts = [(Order::Little, MICRO, 1), (Order::Little, MICRO, 1), (Order::Big, NANO, 101)];
+    let files =
+        parts.map(|(order, magic, link)| Pcap::new(order, magic, link).record(7, 9, &[1, 2, 3], 3).bytes).concat();
+    let (records, reader) = read(&files);
+    let expected = [(7_000_009_000, 1), (7_000_009_000, 1), (7_000_009_000, 101)];
+    assert_eq!(records, expected.map(|(time, link)| (time, vec![1, 2, 3], 3, link)));
+    assert_eq!((reader.damage(), reader.clamped_times()), (None, 1));
+}
+
+#[test]
+fn a_packet_of_no_bytes_is_no_file_header_unless_it_has_its_version() {
+    let file =
+        Pcap::new(Order::Little, MICRO, 1).record(MICRO, 0x0004_0003, &[], 0).record(MICRO, 0x0004_0004, &[1], 1);
+    assert_eq!(read(&file.bytes).0.len(), 2);
+}
+
+#[test]
 fn bits_about_frame_check_sequences_are_no_part_of_the_link_type() {
     let file = Pcap::new(Order::Little, MICRO, 0x5400_0001).record(1, 0, &[1], 1);
     assert_eq!(read(&file.bytes).0[0].3, 1);

@@ -151,9 +151,10 @@ enum Decoder {
 /// Streams the packets of a capture.
 ///
 /// Reads pcap (micro- and nanoseconds, both byte orders) and pcapng (any number of sections and interfaces), either of
-/// them gzipped in one or more members. Memory is bounded by the largest packet, 16 MiB, and grows only with bytes
-/// that are really there. After damage, reading goes on at the next place that looks like a record with another
-/// one behind it; what was skipped is counted in [`damage`](Self::damage).
+/// them gzipped in one or more members. Captures that were appended to each other are read as one, of the first one's
+/// format. Memory is bounded by the largest packet, 16 MiB, and grows only with bytes that are really there. After
+/// damage, reading goes on at the next place that looks like a record with another one behind it; what was skipped is
+/// counted in [`damage`](Self::damage).
 ///
 /// Time stamps that go backwards are clamped to the previous one and counted: a stream cannot be sorted. So a single
 /// stamp far in the future moves all later packets to that time, and the count is nearly the number of packets.

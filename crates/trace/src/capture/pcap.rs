@@ -56,11 +56,16 @@ impl Decoder {
         Some((decoder, Format::Pcap { nanoseconds, big_endian }))
     }
 
-    pub(super) fn next(&self, source: &mut Source<'_>, damage: &mut DamageLog) -> Option<Frame> {
+    pub(super) fn next(&mut self, source: &mut Source<'_>, damage: &mut DamageLog) -> Option<Frame> {
         loop {
             let window = source.want(self.record_header);
             if window.is_empty() {
                 return None;
+            }
+            if let Some(appended) = Self::appended(source) {
+                source.consume(FILE_HEADER);
+                *self = appended;
+                continue;
             }
             match self.record(source) {
                 Ok(frame) => return Some(frame),
@@ -71,6 +76,18 @@ impl Decoder {
                 }
             }
         }
+    }
+
+    /// The file header of another capture that was appended to this one, as by `cat`. As a record it would be one of no
+    /// bytes in 2055, and all packets behind it would arrive then.
+    fn appended(source: &mut Source<'_>) -> Option<Self> {
+        const VERSIONS: [[u8; 4]; 2] = [[2, 0, 4, 0], [0, 2, 0, 4]];
+        let window = source.window();
+        let versioned = window.get(4..8).is_some_and(|version| VERSIONS.iter().any(|known| version == known));
+        if !versioned || window.get(8..PLAIN_HEADER) != Some(&[0; 8]) {
+            return None;
+        }
+        Some(Self::from_header(source.want(FILE_HEADER))?.0)
     }
 
     /// The record at the window's start, or what is wrong with it.

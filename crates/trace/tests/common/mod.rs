@@ -44,7 +44,8 @@ pub const NANO: u32 = 0xa1b2_3c4d;
 
 impl Pcap {
     pub fn new(order: Order, magic: u32, link: u32) -> Self {
-        let fields = [order.u32(magic), order.u32(0x0004_0002), [0; 4], [0; 4], order.u32(65_535), order.u32(link)];
+        let version = [order.u16(2), order.u16(4)].concat();
+        let fields = [&order.u32(magic), &version[..], &[0; 8], &order.u32(65_535), &order.u32(link)];
         Self { order, bytes: fields.concat() }
     }
     pub fn record(mut self, second: u32, fraction: u32, data: &[u8], original: u32) -> Self {
