@@ -64,7 +64,7 @@ pub fn changed(file: &str, text: &str, overrides: &[String]) -> Result<Changed, 
         }
     }
     // Lines stay where they are if possible; else it is another text of the same contents.
-    let same = |text: &String| toml::from_str::<Table>(text).is_ok_and(|table| Some(&table) == root.as_table());
+    let same = |text: &String| toml::from_str(text).is_ok_and(|table| alike(&Value::Table(table), &root));
     let written = || toml::to_string(&root).map_err(|e| InputError::new(file, format!("with --set: {e}")));
     let text = patch.filter(same).map_or_else(written, Ok)?;
     Ok(Changed { text, made, beyond })
@@ -177,6 +177,21 @@ fn read_value(text: &str) -> Value {
     parsed.and_then(|mut t| t.remove("v")).unwrap_or_else(|| Value::String(text.to_string()))
 }
 
+/// Whether they are equal, where `nan` equals itself: it is refused, and that has to be told of its own line.
+fn alike(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Float(one), Value::Float(other)) => one == other || one.is_nan() && other.is_nan(),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| alike(one, other))
+        }
+        (Value::Table(one), Value::Table(other)) => {
+            let alike = |(key, one)| other.get(key).is_some_and(|other| alike(one, other));
+            one.len() == other.len() && one.iter().all(alike)
+        }
+        _ => one == other,
+    }
+}
+
 /// Whether it is written as TOML writes whole numbers: also in hexadecimal digits, and with `_` between digits.
 fn is_whole(text: &str) -> bool {
     toml::from_str::<BTreeMap<String, i128>>(&format!("v = {text}")).is_ok()
@@ -211,6 +226,7 @@ mod tests {
         lines_stay(&["class.0.cost.link=2 us"]);
         lines_stay(&["class.a.weight=2", "trace.load=2", "seed=3"]);
         lines_stay(&["trace.list=[1]"]);
+        lines_stay(&["trace.load=nan", "trace.list=[1, nan]"]);
         assert!(with(&["seed=3"]).starts_with("# A comment.\nrate = \"1 kpps\"\nseed = 3\n[[class]]"));
     }
 
