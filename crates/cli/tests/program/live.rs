@@ -168,6 +168,15 @@ fn a_box_over_captures_that_cannot_be_written_reports_and_leaves_what_could_be()
     }
 }
 
+/// As `dovetail live ctl rate` takes it.
+#[test]
+fn a_rate_may_be_unlimited() {
+    let folder = folder("10");
+    let dry = |rate: &str| folder.dovetail(&["live", "box.toml", "--dry-run", "--set", rate]);
+    assert!(dry("link.rate=unlimited").succeeds().out.contains("link: as fast as the port takes them"));
+    dry("link.rate=fast").fails(2, &["\"200 Mbps\", or \"unlimited\""]);
+}
+
 #[test]
 fn a_time_to_run_is_refused_over_a_capture() {
     let folder = folder("10");

@@ -7,7 +7,7 @@ use dovetail_config::{Span, Text, Whole};
 use dovetail_sched::Spec;
 use dovetail_sched::aqm::Encoding;
 use dovetail_sched::cost::Prediction;
-use dovetail_units::{BitRate, Duration};
+use dovetail_units::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -15,7 +15,7 @@ use super::around::{FaultTable, FileTable};
 use super::fragments::FragmentTable;
 use super::state::StateTable;
 use super::third::{Costs, ResourceTable};
-use super::values::{Frames, Key, Listen, Percent, Room, socket_name};
+use super::values::{Frames, Key, LinkRate, Listen, Percent, Room, socket_name};
 use crate::core::Overflow;
 use crate::module::ModuleConfig;
 
@@ -92,7 +92,7 @@ pub(super) struct Cpu {
 #[serde(deny_unknown_fields)]
 pub(super) struct Link {
     /// Default as fast as the port takes frames.
-    pub rate: Option<Text<BitRate>>,
+    pub rate: Option<Text<LinkRate>>,
     /// What may wait in front of it. Default 64 packets.
     pub buffer: Option<Spanned<Text<Frames>>>,
     #[serde(default)]

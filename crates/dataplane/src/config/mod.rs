@@ -33,7 +33,7 @@ pub use file::Control;
 use file::{Class, File, Ports};
 use fragments::FRAGMENTS;
 pub use start::StartError;
-pub(crate) use values::{Percent, Room};
+pub(crate) use values::{LinkRate, Percent, Room};
 
 /// A configuration that was read and checked.
 #[derive(Clone, Debug)]
@@ -418,7 +418,7 @@ impl Config {
             budget: cpu.budget.as_ref().map_or(Budget::WHOLE, |budget| budget.get_ref().0.0),
             predict: cpu.predict.as_ref().map_or_else(default_prediction, |predict| predict.get_ref().0),
             third,
-            rate: link.rate.as_ref().map(|rate| rate.0),
+            rate: link.rate.as_ref().and_then(|rate| rate.0.0),
             buffer: Buffer { frames, overflow: link.overflow },
             state: self.state_folder(),
         })
@@ -455,7 +455,8 @@ impl std::fmt::Display for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let File { ports, scheduler, cpu, link, class, control, faults, record, trace, .. } = &self.file;
         let budget = cpu.budget.as_ref().map_or(Budget::WHOLE, |budget| budget.get_ref().0.0).as_millionths();
-        let rate = link.rate.as_ref().map_or("as fast as the port takes them".to_string(), |rate| rate.0.to_string());
+        let rate = link.rate.as_ref().and_then(|rate| rate.0.0);
+        let rate = rate.map_or("as fast as the port takes them".to_string(), |rate| rate.to_string());
         writeln!(f, "{} -> {} -> {}", ports.inside.get_ref(), scheduler.get_ref().0, ports.outside.get_ref())?;
         writeln!(f, "cpu: {} % of a core", f64::from(budget) / 1e4)?;
         self.third().iter().try_for_each(|third| writeln!(f, "{}: as classes say", third.name))?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use dovetail_sched::Limit;
-use dovetail_units::Bytes;
+use dovetail_units::{BitRate, Bytes, ParseError};
 use dovetail_wire::KeyKind;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
@@ -70,6 +70,24 @@ impl FromStr for Percent {
             let unit = without_unit(text);
             format!("{text:?}: {unit}expected a part of a core above 0 and up to \"100 %\", such as \"50 %\"")
         })
+    }
+}
+
+/// The rate of a link, or `unlimited`: as fast as the port takes frames.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkRate(pub Option<BitRate>);
+
+impl FromStr for LinkRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "unlimited" => Ok(Self(None)),
+            _ => text
+                .parse()
+                .map(|rate| Self(Some(rate)))
+                .map_err(|error: ParseError| format!("{error}, or \"unlimited\"")),
+        }
     }
 }
 

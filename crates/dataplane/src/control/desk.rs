@@ -7,11 +7,11 @@ use dovetail_config::{InputError, nearest, unknown};
 use dovetail_sched::catalog::{Entry, catalog};
 use dovetail_sched::composition::parts;
 use dovetail_sched::promise::Alpha;
-use dovetail_units::{BitRate, Duration, Part, Time, Weight};
+use dovetail_units::{Duration, Part, Time, Weight};
 use log::{info, warn};
 
 use super::protocol::{Answer, MOST_FLOWS, Request};
-use crate::config::{Config, Percent, Room};
+use crate::config::{Config, LinkRate, Percent, Room};
 use crate::core::{Middlebox, Setup};
 use crate::live::Live;
 use crate::watch::target;
@@ -226,10 +226,7 @@ fn set_limit(now: Time, middlebox: &mut Middlebox, class: &str, text: &str) -> R
 }
 
 fn set_rate(now: Time, middlebox: &mut Middlebox, text: &str) -> Result<String, String> {
-    let rate = match text {
-        "unlimited" => None,
-        text => Some(text.parse::<BitRate>().map_err(|error| error.to_string())?),
-    };
+    let LinkRate(rate) = text.parse()?;
     middlebox.set_rate(now, rate);
     Ok(format!("rate={text}"))
 }
