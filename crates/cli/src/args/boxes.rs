@@ -60,7 +60,7 @@ pub struct Start {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
     /// Stop after this time [default: at the end of a capture, or when told to]
-    #[arg(long = "for", value_name = "TIME")]
+    #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
     pub duration: Option<Duration>,
     /// Check the configuration, open the ports, say what would happen and what would go wrong, and stop; the control
     /// socket and the address of the metrics are not tried
@@ -119,7 +119,7 @@ pub struct Soak {
     #[arg(long, value_name = "NAME", default_value = "soak")]
     pub name: String,
     /// For how long
-    #[arg(long = "for", value_name = "TIME", default_value = "10 min", value_parser = at_least_a_second)]
+    #[arg(long = "for", value_name = "TIME", default_value = "10 min", value_parser = at_least_a_second, allow_hyphen_values = true)]
     pub duration: Duration,
 }
 
@@ -140,7 +140,7 @@ pub struct FloodLab {
     #[arg(long, value_name = "BYTES", default_value = "250 B")]
     pub frame: Bytes,
     /// How long to measure each scheduler
-    #[arg(long = "for", value_name = "TIME", default_value = "5 s", value_parser = at_least_a_second)]
+    #[arg(long = "for", value_name = "TIME", default_value = "5 s", value_parser = at_least_a_second, allow_hyphen_values = true)]
     pub duration: Duration,
     /// Name of the lab: a-z, 0-9 and -
     #[arg(long, value_name = "NAME", default_value = "flood")]
@@ -246,7 +246,7 @@ pub enum CtlCommand {
     /// Print what the box has done at regular intervals, one JSON document per line
     Watch {
         /// Time between lines
-        #[arg(long, value_name = "TIME", default_value = "1 s", value_parser = pause)]
+        #[arg(long, value_name = "TIME", default_value = "1 s", value_parser = pause, allow_hyphen_values = true)]
         every: Duration,
         /// Number of lines [default: until interrupted]
         #[arg(long, value_name = "N")]
@@ -305,7 +305,7 @@ pub struct Top {
     #[command(flatten)]
     pub socket: Socket,
     /// Time between updates
-    #[arg(long, value_name = "TIME", default_value = "1 s", value_parser = pause)]
+    #[arg(long, value_name = "TIME", default_value = "1 s", value_parser = pause, allow_hyphen_values = true)]
     pub every: Duration,
     /// Print one screen as text, after one interval, and stop
     #[arg(long)]

@@ -30,6 +30,8 @@ fn numbers() {
     refused(&["trace", "synth", "t.pcap", "--rate=-1 Mbps"], &["--rate", "it is negative"]);
     refused(&["trace", "synth", "t.pcap", "--rate", "-1 Mbps"], &["'-1 Mbps'", "--rate", "it is negative"]);
     refused(&["trace", "synth", "t.pcap", "--duration", "-1 s"], &["'-1 s'", "--duration", "it is negative"]);
+    refused(&["live", "box.toml", "--for", "-1 s"], &["'-1 s'", "--for", "it is negative"]);
+    refused(&["top", "--every", "-1 s"], &["'-1 s'", "--every", "it is negative"]);
     refused(&["advise", "s.toml", "--target", "-5 %"], &["'-5 %'", "--target"]);
     refused(&["reproduce", "tradeoff-fig1", "--load", "-1"], &["'-1'", "--load", "a number from 0.01 to 100"]);
     let deep = format!("{}=1", ["a"; 20_000].join("."));
