@@ -140,9 +140,9 @@ pub fn about(scenario: &Scenario) -> Vec<String> {
 
 fn replayed(scenario: &Scenario) -> String {
     let speed = scenario.replay_speed().unwrap_or(1.0);
-    let load = scenario.replay_load().filter(|_| scenario.recorded_s() > 0.0).map_or(String::new(), |load| match load
-        .missed()
-    {
+    // A single packet, or none, has no speed that could be told.
+    let several = scenario.capture_report().is_some_and(|report| report.records > 1);
+    let load = scenario.replay_load().filter(|_| several).map_or(String::new(), |load| match load.missed() {
         None => format!(", to load the busiest resource to {} times its capacity", load.asked),
         Some(_) if load.offered.is_infinite() => ", where all packets arrive at once, whatever the load".into(),
         Some(why) => format!(

@@ -88,6 +88,17 @@ fn the_page_of_a_run_says_what_was_wrong_with_the_capture_and_what_was_left_out(
 }
 
 #[test]
+fn that_no_speed_spreads_packets_of_one_time_is_told() {
+    let folder = Folder::new();
+    folder.write("many.pcap", recorded(1, &[10, 10]));
+    folder.write("one.pcap", recorded(1, &[10]));
+    let told = |capture: &str| folder.dovetail(&["run", capture]).succeeds().err.replace("\n  ", " ");
+    let all = "as fast as recorded, where all packets arrive at once, whatever the load";
+    assert!(told("many.pcap").contains(all), "{}", told("many.pcap"));
+    assert!(told("one.pcap").contains("replayed as fast as recorded\n"), "{}", told("one.pcap"));
+}
+
+#[test]
 fn that_a_gzip_file_is_cut_off_is_told_in_text_json_and_page() {
     let folder = Folder::new();
     folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "2000", "--flows", "20"]).succeeds();
