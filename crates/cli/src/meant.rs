@@ -104,7 +104,10 @@ fn for_option(option: &str, typed: &[String]) -> Option<String> {
     if let ["live", "ctl", "set" | "weight" | "alpha" | "queue", key, value, ..] = words[..]
         && value == option
     {
-        return Some(format!("a parameter and its value are one word: {key}={value}"));
+        return Some(match key.contains('=') {
+            true => "one change at a time".into(),
+            false => format!("a parameter and its value are one word: {key}={value}"),
+        });
     }
     let name = option.trim_start_matches('-');
     let inside = typed.iter().find_map(|arg| arg.strip_prefix(option)?.strip_prefix('='));

@@ -144,7 +144,8 @@ fn synth(args: Synth) -> Result<(), Failure> {
     drop(Place::open(&args.file, &[]).map_err(Failure::input)?);
     write_capture(&mixture.generate().map_err(Failure::input)?, &args.file)?;
     let Mixture { packets, flows, .. } = mixture;
-    terminal::say(&format!("wrote {}: {packets} packets of {flows} flows", args.file.display()));
+    let (packets, flows) = (counted(packets.into(), "packet"), counted(flows.into(), "flow"));
+    terminal::say(&format!("wrote {}: {packets} of {flows}", args.file.display()));
     Ok(())
 }
 

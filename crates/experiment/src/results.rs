@@ -71,6 +71,7 @@ pub const PICTURES: [Shown; 7] = [
 
 /// How results were made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "how the results were made")]
 pub struct Made {
     /// Version of this document.
     pub schema: u32,
@@ -167,6 +168,7 @@ impl std::error::Error for ResultsError {}
 
 /// What tells one kind of summary from the other.
 #[derive(Deserialize)]
+#[serde(expecting = "a summary of results")]
 struct Head {
     schema: u32,
     network: Option<serde::de::IgnoredAny>,
@@ -235,7 +237,7 @@ impl Documents {
 
     fn parsed<'a, T: Deserialize<'a>>(&self, file: &str, text: &'a str) -> Result<T, ResultsError> {
         serde_json::from_str(text)
-            .map_err(|error| ResultsError(format!("{}: {error}", self.folder.join(file).display())))
+            .map_err(|error| ResultsError(format!("{}: {error}: run again", self.folder.join(file).display())))
     }
 }
 

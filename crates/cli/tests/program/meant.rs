@@ -47,6 +47,7 @@ fn a_schedulers_parameter_as_an_option() {
     says(&["live", "ctl", "alpha=0.9"], &["dovetail live ctl set alpha=0.9"]);
     says(&["live", "ctl", "set", "alpha", "0.9"], &["one word: alpha=0.9"]);
     says(&["live", "ctl", "weight", "backup", "0.2"], &["one word: backup=0.2"]);
+    says(&["live", "ctl", "set", "alpha=0.9", "target=cpu 95 %"], &["one change at a time"]);
     says(&["run", "s.toml", "-s", "tradeoff:0.85"], &["0.85", "did you mean tradeoff:alpha=0.85?"]);
     says(&["run", "s.toml", "-s", "fifo", "drfq"], &["once for each scheduler: --scheduler drfq"]);
     says(&["run", "s.toml", "-s", "fifo drfq"], &["'fifo drfq'", "give --scheduler once for each scheduler"]);

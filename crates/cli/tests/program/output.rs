@@ -93,6 +93,8 @@ fn a_capture_that_was_made_is_told_of() {
     let folder = Folder::new();
     let said = folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "50", "--flows", "5"]).succeeds();
     assert_eq!(said.err, "wrote t.pcap: 50 packets of 5 flows\n");
+    let one = folder.dovetail(&["trace", "synth", "one.pcap", "--packets", "1", "--flows", "1"]).succeeds();
+    assert_eq!(one.err, "wrote one.pcap: 1 packet of 1 flow\n");
     let info = folder.dovetail(&["trace", "info", "t.pcap", "--json"]).succeeds().out;
     for word in ["\"packets\": 50,", "\"flows\": 5,"] {
         assert!(info.contains(word), "{word} is missing in:\n{info}");

@@ -376,7 +376,8 @@ fn what_holds_no_results_is_told() {
     spoil("summary.json", &fewer, &[told, "run again"]);
     let fewer = with(&|whole| drop(whole["runs"][0]["resources"].as_object_mut().unwrap().remove("link")));
     spoil("summary.json", &fewer, &["the resources of fifo are [\"cpu\"], expected [\"cpu\", \"link\"]"]);
-    spoil("command.json", "[]", &["results/command.json: "]);
+    let words = ["results/command.json: ", "expected how the results were made", ": run again"];
+    spoil("command.json", "[]", &words);
     std::fs::rename(folder.path("results/summary.json"), folder.path("kept")).unwrap();
     std::os::unix::fs::symlink("/dev/null", folder.path("results/summary.json")).unwrap();
     wrong("results", &["results/summary.json: cannot be read: it is not an ordinary file"]);

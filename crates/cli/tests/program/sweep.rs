@@ -123,7 +123,8 @@ fn what_is_wrong_is_said_before_anything_is_made() {
     folder.write("file", "");
     folder.dovetail(&["sweep", "plan.toml", "--out", "file"]).fails(2, &["file: it exists and is not a directory"]);
     folder.dovetail(&["trace", "synth", "c.pcap", "--packets", "10", "--flows", "2"]).succeeds();
-    folder.dovetail(&["sweep", "c.pcap"]).fails(2, &["c.pcap: is a capture; a sweep takes a plan"]);
+    let words = ["c.pcap: is a capture; a sweep takes a plan", "a plan names it, as in capture = \"traffic.pcap\""];
+    folder.dovetail(&["sweep", "c.pcap"]).fails(2, &words);
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn unreadable(name: &str, error: &std::io::Error, nearby: &str) -> ScenarioError
 fn decoded(name: &str, bytes: Vec<u8>) -> Result<String, ScenarioError> {
     if CaptureReader::new(&*bytes, name).is_ok() {
         return Err(ScenarioError::new(name, "is a capture; a sweep takes a plan")
-            .with_help("a plan names a scenario, and its [trace] the capture: see `dovetail sweep --help`"));
+            .with_help("a plan names it, as in capture = \"traffic.pcap\", and lists values of keys in [grid]"));
     }
     dovetail_config::decode(name, bytes)
 }
