@@ -213,7 +213,7 @@ fn behind(run: &Recorded, facts: &Facts) -> Option<Bound> {
     let promised = (0..run.flows.len()).all(|flow| run.own_promise(flow).map_or(some, |part| part > 0.0));
     let all = run.flows.iter().map(|flow| flow.behind);
     let worst = all.max_by(|a, b| a.due_rounds.total_cmp(&b.due_rounds)).filter(|_| shares && promised)?;
-    let remark = "what waiting for a turn explains, on any traffic; more is called starvation; a theorem for mr3 only";
+    let remark = "what waiting for a turn explains; more is called starvation; no theorem";
     let row = Bound::new(run, "a packet behind its due share <= 3 rounds", "docs/theory/behind.md", remark);
     if let Err(reason) = facts.told() {
         return Some(Bound { remark: reason.into(), ..row });
