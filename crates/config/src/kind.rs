@@ -103,6 +103,26 @@ pub fn belongs<T: DeserializeOwned>(text: &str, error: &toml::de::Error) -> Opti
     Some((section_of::<T>(key, value)?, outside.is_some()))
 }
 
+/// That a key of the whole file stands in a section, as a hint.
+pub fn above<T: DeserializeOwned>(text: &str, error: &toml::de::Error) -> Option<String> {
+    let (key, _) = error.message().strip_prefix("unknown field `")?.split_once('`')?;
+    let table: toml::Table = toml::from_str(text).ok()?;
+    let value = table.values().find_map(|section| inside(section, key)).filter(|value| !value.is_table())?;
+    let alone = toml::from_str::<T>(&format!("{key:?} = {value}\n")).err();
+    let fits =
+        alone.is_none_or(|error| !["unknown", "invalid"].iter().any(|no| error.message().trim().starts_with(no)));
+    fits.then(|| format!("`{key}` stands at the top of the file, before the first section"))
+}
+
+/// The first value that this key has in the value, however deep.
+fn inside<'a>(value: &'a toml::Value, key: &str) -> Option<&'a toml::Value> {
+    match value {
+        toml::Value::Table(table) => table.get(key).or_else(|| table.values().find_map(|value| inside(value, key))),
+        toml::Value::Array(list) => list.iter().find_map(|value| inside(value, key)),
+        _ => None,
+    }
+}
+
 /// The sections that have this key, as a hint.
 pub fn section_of<T: DeserializeOwned>(key: &str, value: &toml::Value) -> Option<String> {
     if value.is_table() {

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 pub use by_resource::ByResource;
 use error::table_for_list;
 pub use error::{InputError, called, nearest, number, unknown};
-use kind::{belongs, misspelt, no_toml, other_kind, section_of, words};
+use kind::{above, belongs, misspelt, no_toml, other_kind, section_of, words};
 pub use overrides::{apply as apply_overrides, apply_to as override_table, hinting};
 pub use place::value_of;
 pub use text::{Span, Text, Whole};
@@ -110,6 +110,9 @@ pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -
             Some((span, message)) => InputError::at(&label, &changed.text, span, message),
             None => {
                 let told = InputError::from_toml(&label, &changed.text, &error);
+                if let Some(help) = above::<T>(&changed.text, &error) {
+                    return told.with_help(help);
+                }
                 match belongs::<T>(&changed.text, &error) {
                     Some((help, outside)) if outside || told.help().is_none() => told.with_help(help),
                     _ => told,
@@ -171,6 +174,8 @@ mod tests {
         web: Vec<Member>,
         #[expect(dead_code, reason = "only read")]
         trace: Option<Trace>,
+        #[expect(dead_code, reason = "only read")]
+        title: Option<String>,
     }
 
     #[derive(Deserialize, Debug)]
@@ -246,6 +251,15 @@ mod tests {
         wrong("", &["web.rule=3"], &["there is no [[web]]", "did you mean `trace.rule`?"]);
         let message = read::<Lists>("net.toml", "other = 3\n", &[]).unwrap_err().to_string();
         assert!(!message.contains("help"), "{message}");
+    }
+
+    #[test]
+    fn a_key_of_the_whole_file_that_stands_in_a_section_is_told_where_it_belongs() {
+        wrong("[[web]]\ntitle = \"a\"\n", &[], &["unknown key `title`", "`title` stands at the top of the file"]);
+        wrong("[trace]\ntitle = \"a\"\n", &[], &["unknown key `title`", "`title` stands at the top of the file"]);
+        wrong("[trace]\nweb = \"a\"\n", &[], &["unknown key `web`"]);
+        let message = read::<Lists>("net.toml", "[trace]\nweb = 3\n", &[]).unwrap_err().to_string();
+        assert!(!message.contains("top"), "{message}");
     }
 
     #[test]
