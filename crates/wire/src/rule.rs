@@ -91,6 +91,12 @@ impl Rule {
         {
             return Some(format!("{src} and {dst} are of two versions of IP"));
         }
+        if let (Some(port), Some(sport), Some(dport)) = (&self.port, &self.sport, &self.dport) {
+            let apart = |other: &RangeInclusive<u16>| other.end() < port.start() || port.end() < other.start();
+            if apart(sport) && apart(dport) {
+                return Some("port is neither sport nor dport".to_string());
+            }
+        }
         let ports = self.looks_at_ports();
         match self.vital {
             Some(vital @ (Vital::Arp | Vital::NotIp))
@@ -210,6 +216,15 @@ mod tests {
         // Without a block it is of both versions.
         assert!(!Rule { src: block("0.0.0.0/0"), ..all.clone() }.covers(&all));
         assert!(!Rule { src: block("0.0.0.0/0"), ..all.clone() }.covers(&Rule { src: block("::/0"), ..all }));
+    }
+
+    #[test]
+    fn a_port_that_neither_side_may_have_matches_nothing() {
+        let rule = |port, sport, dport| Rule { port: Some(port), sport, dport, ..Rule::default() };
+        assert!(rule(80..=80, Some(1..=79), Some(81..=90)).contradiction().is_some());
+        assert_eq!(rule(80..=80, Some(1..=80), Some(81..=90)).contradiction(), None);
+        assert_eq!(rule(80..=80, Some(1..=79), Some(80..=90)).contradiction(), None);
+        assert_eq!(rule(80..=80, Some(1..=79), None).contradiction(), None, "the other side may have it");
     }
 
     #[test]
