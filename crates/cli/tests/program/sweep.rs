@@ -128,6 +128,20 @@ fn what_is_wrong_is_said_before_anything_is_made() {
 }
 
 #[test]
+fn a_capture_that_cannot_be_read_twice_is_refused() {
+    let folder = folder();
+    folder.dovetail(&["trace", "synth", "c.pcap", "--packets", "10", "--flows", "2"]).succeeds();
+    let refused = "a sweep reads its capture more than once: expected a file, not standard input or a pipe";
+    folder.write("piped.toml", "capture = \"/dev/stdin\"\n[grid]\nscheduler = [\"fifo\", \"drr\"]\n");
+    folder.shell("cat c.pcap | $dovetail sweep piped.toml").fails(2, &["piped.toml:1:11", refused]);
+    let trace =
+        "[trace]\nfile = \"-\"\n[[resource]]\nname = \"cpu\"\n[[class]]\nname = \"a\"\ncost = { cpu = \"1 us\" }\n";
+    folder.write("replay.toml", trace);
+    folder.write("dash.toml", "scenario = \"replay.toml\"\n[grid]\nscheduler = [\"fifo\", \"drr\"]\n");
+    folder.shell("$dovetail sweep dash.toml < c.pcap").fails(2, &["dash.toml:1:12", refused]);
+}
+
+#[test]
 fn a_plan_comes_from_standard_input() {
     let folder = folder();
     folder.dovetail(&["trace", "synth", "c.pcap", "--packets", "10", "--flows", "2"]).succeeds();

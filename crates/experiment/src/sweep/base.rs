@@ -215,6 +215,11 @@ impl Base {
     /// With its capture, which is read again only if the overrides have it read otherwise than last.
     fn loaded(&self, scenario: Scenario, overrides: &[String]) -> Result<Scenario, ScenarioError> {
         let Some(file) = scenario.capture_file() else { return Ok(scenario) };
+        let is_stream = |file: &Path| file.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir());
+        if file == Path::new("-") || is_stream(&file) {
+            let message = "a sweep reads its capture more than once: expected a file, not standard input or a pipe";
+            return Err(ScenarioError::new(&file.display().to_string(), message));
+        }
         let table = self.overridden(overrides)?;
         let trace = |key: &str| table.get("trace").and_then(|trace| trace.get(key)).map(Value::to_string);
         let classes = table.get("class").and_then(Value::as_array).into_iter().flatten();
