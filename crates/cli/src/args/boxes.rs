@@ -119,7 +119,8 @@ pub struct Soak {
     #[arg(long, value_name = "NAME", default_value = "soak")]
     pub name: String,
     /// For how long
-    #[arg(long = "for", value_name = "TIME", default_value = "10 min", value_parser = at_least_a_second, allow_hyphen_values = true)]
+    #[arg(long = "for", value_name = "TIME", default_value = "10 min", value_parser = at_least_a_second)]
+    #[arg(allow_hyphen_values = true)]
     pub duration: Duration,
 }
 
@@ -140,7 +141,8 @@ pub struct FloodLab {
     #[arg(long, value_name = "BYTES", default_value = "250 B")]
     pub frame: Bytes,
     /// How long to measure each scheduler
-    #[arg(long = "for", value_name = "TIME", default_value = "5 s", value_parser = at_least_a_second, allow_hyphen_values = true)]
+    #[arg(long = "for", value_name = "TIME", default_value = "5 s", value_parser = at_least_a_second)]
+    #[arg(allow_hyphen_values = true)]
     pub duration: Duration,
     /// Name of the lab: a-z, 0-9 and -
     #[arg(long, value_name = "NAME", default_value = "flood")]
