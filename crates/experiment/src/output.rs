@@ -360,11 +360,11 @@ impl Write for OutputFile {
     }
 }
 
-/// The operating system's error without the name of the hidden directory, which `tempfile` adds.
+/// The operating system's error without the name of the hidden directory, which `tempfile` adds in words alone.
 fn own_reason(e: io::Error) -> io::Error {
-    match e.get_ref().and_then(|inner| inner.source()).map(ToString::to_string) {
-        Some(reason) => io::Error::new(e.kind(), reason),
-        None => e,
+    match e.to_string().rsplit_once(" at path ") {
+        Some((reason, _)) if e.get_ref().is_some() => io::Error::new(e.kind(), reason),
+        _ => e,
     }
 }
 
