@@ -1,7 +1,7 @@
 //! `drgps` with a pencil: when packets start in the fluid, and in which order they enter.
 
 use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, build};
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_units::{ResourceVec, Time, Weight};
 
 /// The first resource, which takes one packet at a time, and what entered it.
 struct Entrance<const M: usize> {
@@ -10,8 +10,8 @@ struct Entrance<const M: usize> {
     now: Time,
     /// Flow and nanosecond.
     entered: Vec<(usize, u64)>,
-    /// Packets take this fraction of what was estimated, by flow.
-    takes: Vec<[u64; 2]>,
+    /// What packets take if that is not what was estimated, by flow.
+    takes: Vec<Option<[u64; M]>>,
 }
 
 fn config<const M: usize>(milli: u32) -> FlowConfig<M> {
@@ -27,7 +27,7 @@ impl<const M: usize> Entrance<M> {
     /// A flow of this weight in thousandths.
     fn flow(&mut self, milli: u32) -> usize {
         self.flows.push(self.scheduler.add_flow(config(milli)));
-        self.takes.push([1, 1]);
+        self.takes.push(None);
         self.flows.len() - 1
     }
 
@@ -47,8 +47,7 @@ impl<const M: usize> Entrance<M> {
                 Next::Serve(mut served) => {
                     let flow = served.payload as usize;
                     self.entered.push((flow, self.now.as_nanos()));
-                    let [times, of] = self.takes[flow];
-                    let used = served.ticket.charged().0.map(|t| Duration::from_nanos(t.as_nanos() * times / of));
+                    let used = self.takes[flow].map_or(served.ticket.charged(), ResourceVec::from_nanos);
                     if occupies {
                         self.now += used[0];
                     }
@@ -162,7 +161,7 @@ fn a_flow_is_charged_what_was_measured() {
     for spec in ["drgps", "drgps:order=start"] {
         let mut entrance = Entrance::<1>::new(spec);
         let [a, b] = [entrance.flow(1000), entrance.flow(1000)];
-        entrance.takes[a] = [2, 1];
+        entrance.takes[a] = Some([4]);
         entrance.offer(a, [2], 1000);
         entrance.offer(b, [2], 1000);
         entrance.run(1200, true);
@@ -177,13 +176,30 @@ fn what_takes_less_than_it_says_is_given_back() {
     for spec in ["drgps", "drgps:order=start"] {
         let mut entrance = Entrance::<1>::new(spec);
         let [a, b] = [entrance.flow(1000), entrance.flow(1000)];
-        entrance.takes[a] = [1, 3];
+        entrance.takes[a] = Some([2]);
         entrance.offer(a, [6], 1000);
         entrance.offer(b, [2], 1000);
         entrance.run(1200, true);
         assert!(entrance.count(a).abs_diff(entrance.count(b)) <= 4, "{spec}: {}", entrance.letters());
         // It waits for the fluid only at first: of 600 packets' time all but a few are used.
         assert!(entrance.entered.len() >= 596, "{spec}: {}", entrance.entered.len());
+    }
+}
+
+#[test]
+fn proportions_are_those_that_were_measured() {
+    // Both say <20,32>, which would be a share of 1/2 of the second resource each. A takes <96,32> and B <5,32>: loads
+    // of 1 + 5/32 and 1/3 + 1, so 3/4. In the fluid a packet of A takes 128, one of B 42 2/3. A hundredth is lost where
+    // packets start before those ahead of them are measured.
+    for spec in ["drgps", "drgps:order=start"] {
+        let mut entrance = Entrance::<2>::new(spec);
+        let [a, b] = [entrance.flow(1000), entrance.flow(1000)];
+        (entrance.takes[a], entrance.takes[b]) = (Some([96, 32]), Some([5, 32]));
+        entrance.offer(a, [20, 32], 10_000);
+        entrance.offer(b, [20, 32], 10_000);
+        entrance.run(128_000, true);
+        let [of_a, of_b] = [entrance.count(a), entrance.count(b)];
+        assert!((980..=1000).contains(&of_a) && (2940..=3000).contains(&of_b), "{spec}: {of_a} and {of_b}");
     }
 }
 

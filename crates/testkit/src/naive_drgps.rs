@@ -62,6 +62,8 @@ struct Flow<const M: usize, P> {
     /// The busy period of the fluid in which that was.
     busy_period: u64,
     correction: i128,
+    /// What packets took more than estimated on each resource, and no head was given for its proportions.
+    unlike: [i128; M],
     /// What waiting packets that have started are charged on resource 0, in nanoseconds.
     planned: i128,
     /// It was set up while packets waited, and has not come to the end of a packet with none behind it since.
@@ -272,16 +274,23 @@ impl<const M: usize, P> NaiveDrgps<M, P> {
         let milli = i128::from(record.config.weight.as_milli());
         let total = nanos(&packet.cost) + record.correction;
         record.correction = (total - 1).min(0);
+        // Proportions with an eighth of what earlier packets took more or less and none was given yet.
+        let cost = ResourceVec::from_nanos(std::array::from_fn(|r| {
+            let told = i128::from(packet.cost[r].as_nanos());
+            let given = (told + record.unlike[r] / 8).clamp(told.min(1), LONGEST_TIME.as_nanos().into());
+            record.unlike[r] -= given - told;
+            given as u64
+        }));
         // In proportion, what the correction does on resource 0, down to whole nanoseconds.
-        let more = (total.max(1) - nanos(&packet.cost)) * normalised(&packet.cost)[0] as i128;
-        record.planned += (i128::from(packet.cost[0].as_nanos()) + more.div_euclid(ONE as i128)).max(0);
+        let more = (total.max(1) - nanos(&cost)) * normalised(&cost)[0] as i128;
+        record.planned += (i128::from(cost[0].as_nanos()) + more.div_euclid(ONE as i128)).max(0);
         let (last, part) = record.last;
         let exact = total.max(1) * TICK * 1000 + part.min(milli - 1);
         record.last = (last + exact / milli, exact % milli);
         let finish = record.last.0;
         packet.started = Some((self.starts, finish));
         self.starts += 1;
-        record.head = Some(Head { cost: packet.cost, finish, waits: true });
+        record.head = Some(Head { cost, finish, waits: true });
     }
 
     /// The flow whose first packet is to be served: of those that have started.
@@ -344,6 +353,7 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrgps<M, P> {
             last: (0, 0),
             busy_period: 0,
             correction: 0,
+            unlike: [0; M],
             planned: 0,
             is_new: self.newcomers == Newcomers::Pay && self.stats.queued > 0,
             outside: None,
@@ -476,6 +486,8 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrgps<M, P> {
         *ticket = Ticket::new(ticket.flow(), after, ticket.tags());
         if let Some(at) = self.find(ticket.flow()) {
             self.flows[at].correction += nanos(&after) - nanos(&before);
+            let more = i128::from(after[resource].as_nanos()) - i128::from(before[resource].as_nanos());
+            self.flows[at].unlike[resource] += more;
         }
     }
 

@@ -14,10 +14,11 @@
 
 use core::mem;
 
-use dovetail_units::{ResourceVec, Time, Weight};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use super::eligible::Eligible;
 use crate::anteroom::{Anteroom, Visit};
+use crate::contract::LONGEST_TIME;
 use crate::newcomers::Newcomers;
 use crate::one_resource::{charged, most_events};
 use crate::queues::{NIL, Queues, TagHeap};
@@ -30,6 +31,8 @@ const ONE_BITS: u32 = 31;
 const WORK_PER_NANO: u128 = 1000 << (TICK_BITS + ONE_BITS);
 /// What a flow may be owed, or owe, in nanoseconds: a packet's service and that are less than 2^62.
 const MOST_OWED: i64 = 1 << 61;
+/// This part of what earlier packets took more or less on a resource is in a head packet's proportions.
+const AT_A_TIME: i64 = 8;
 
 pub(super) type FlowQueues<const M: usize, P> = Queues<M, P, DrgpsFlow<M>, u128>;
 
@@ -53,6 +56,8 @@ pub struct DrgpsFlow<const M: usize> {
     finish: Tag,
     /// Measured less estimated service of earlier packets that the fluid has not counted, in nanoseconds.
     correction: i64,
+    /// Measured less estimated times on each resource that are in no head packet's proportions yet, in nanoseconds.
+    unlike: [i64; M],
     /// What the fluid is charged on resource 0 for waiting packets that have started, in nanoseconds.
     planned: u64,
 }
@@ -69,6 +74,7 @@ impl<const M: usize> Default for DrgpsFlow<M> {
             normalised: [0; M],
             finish: Tag::default(),
             correction: 0,
+            unlike: [0; M],
             planned: 0,
         }
     }
@@ -79,9 +85,24 @@ impl<const M: usize> DrgpsFlow<M> {
         self.next != NIL
     }
 
-    /// A packet took so many nanoseconds more than the fluid was told.
-    pub(super) fn correct(&mut self, nanos: i64) {
-        self.correction = self.correction.saturating_add(nanos).clamp(-MOST_OWED, MOST_OWED);
+    /// A packet took so many nanoseconds more than the fluid was told: of service, and on this resource.
+    pub(super) fn correct(&mut self, service: i64, resource: usize, nanos: i64) {
+        self.correction = self.correction.saturating_add(service).clamp(-MOST_OWED, MOST_OWED);
+        self.unlike[resource] = self.unlike[resource].saturating_add(nanos).clamp(-MOST_OWED, MOST_OWED);
+    }
+
+    /// What a head packet takes in proportion, by what earlier packets took: a part of that at a time, so that it makes
+    /// no difference how many are measured between two heads. At least a nanosecond of what it was to take at all.
+    fn in_proportion(&mut self, mut cost: ResourceVec<M>) -> ResourceVec<M> {
+        for (unlike, time) in self.unlike.iter_mut().zip(&mut cost.0) {
+            if *unlike != 0 {
+                let told = time.as_nanos() as i64;
+                let taken = (told + *unlike / AT_A_TIME).clamp(told.min(1), LONGEST_TIME.as_nanos() as i64);
+                *unlike -= taken - told;
+                *time = Duration::from_nanos(taken as u64);
+            }
+        }
+        cost
     }
 
     /// A head packet's service in nanoseconds, with what earlier packets took more or less than estimated: at least
@@ -428,8 +449,9 @@ impl<const M: usize> Fluid<M> {
         let state = &mut queues.flow_mut(flow).state;
         (state.head, state.next) = (slot, following);
         state.started += 1;
-        state.normalised = normalised(&cost);
         let service = state.corrected(charged(cost.dominant_time()));
+        let cost = state.in_proportion(cost);
+        state.normalised = normalised(&cost);
         let more = i128::from(service - charged(cost.dominant_time())) * i128::from(state.normalised[0]);
         let planned = i128::from(cost[0].as_nanos()) + (more >> ONE_BITS);
         state.planned = state.planned.saturating_add(u64::try_from(planned).unwrap_or(0));

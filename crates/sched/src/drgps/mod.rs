@@ -78,9 +78,10 @@
 //! Differences from the paper, with reasons. The text of the paper was not at hand; the fluid is that of its abstract
 //! and of published descriptions of it.
 //! * Measured costs: what a packet took more or less on its dominant resource is added to the flow's next packet in the
-//!   fluid. This keeps the fluid's pace; a wrong proportion between resources stays wrong. With an estimate that is too
-//!   long resources idle for the difference, once and not for every packet. A flow that leaves the fluid keeps debts
-//!   but no credit.
+//!   fluid. This keeps the fluid's pace. What it took more or less on each resource goes into the proportions of the
+//!   flow's next packets, an eighth of what is left each time: the resources would idle for as long as a wrong
+//!   proportion holds. With an estimate that is too long they idle for the difference, once and not for every packet. A
+//!   flow that leaves the fluid keeps debts but no credit.
 //! * A packet counts at least one nanosecond, so that a flow of packets of no time gives way; one of no time at all
 //!   counts as one of resource 0.
 //! * A changed weight holds at once, for what is left of the packet that is first in the fluid.
@@ -130,7 +131,7 @@ pub const ENTRY: Entry = Entry {
         enters at most (n-1)L after its start there",
     weights: Weights::One,
     work_conserving: "on one resource; with more it waits for the fluid",
-    costs: "on arrival; the dominant time is corrected by measurement",
+    costs: "on arrival; corrected by measurement",
     paper: "Wang et al., IWQoS 2013",
     brief: Brief {
         fairness: "dominant resource",
@@ -243,8 +244,9 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
     #[inline]
     fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut FlowQueues<M, P>) {
         let after = ticket.charged_with(took);
-        let nanos = charged(after.dominant_time()) - charged(ticket.charged.dominant_time());
-        queues.flow_mut(flow).state.correct(nanos);
+        let service = charged(after.dominant_time()) - charged(ticket.charged.dominant_time());
+        let nanos = took.used.as_nanos() as i64 - ticket.charged[took.resource].as_nanos() as i64;
+        queues.flow_mut(flow).state.correct(service, took.resource, nanos);
     }
 
     fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) {
