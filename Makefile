@@ -41,9 +41,10 @@ book:
 	mdbook build docs
 	@echo "open book/index.html"
 
-# The schedulers for programs in C: libdovetail.a and libdovetail.so in target/release, and crates/c/include/dovetail.h.
+# The schedulers for programs in C: libdovetail.a and libdovetail.so in target/release, wherever cargo puts other things
+# here, and crates/c/include/dovetail.h. Who installs them need not have cargo.
 c: rust
-	$(CARGO) build --release --locked -p dovetail-c
+	$(CARGO) build --release --locked -p dovetail-c --target-dir target
 
 # What `make c` has built, for every program of this machine, which ldconfig tells of it: sudo make install-c
 PREFIX ?= /usr/local
@@ -77,7 +78,7 @@ bench:
 budget:
 	@command -v valgrind >/dev/null || { echo "missing: valgrind (Debian package valgrind)"; exit 1; }
 	$(CARGO) build --release --locked -p dovetail-bench
-	target/release/budget
+	$(CARGO) run --release --locked --quiet -p dovetail-bench --bin budget
 
 # Frames per second of the live box beside the kernel's router, and what each step costs. Needs root, and two
 # processors with nothing else to do.
@@ -129,7 +130,7 @@ breaks:
 	$(CARGO) test --locked -p dovetail-testkit --test breaks -- --include-ignored --nocapture
 
 # The experiments on real packets, in network namespaces of their own: eight minutes, on two idle cores.
-LAB = target/release/dovetail lab run --name make
+LAB = $(CARGO) run --release --locked --quiet -- lab run --name make
 lab:
 	@if [ "$$(id -u)" != 0 ]; then echo "skipped: the lab is made of network namespaces, which needs root: sudo make lab"; \
 	else $(CARGO) build --release --locked && $(MAKE) --no-print-directory lab-run; fi
@@ -143,7 +144,7 @@ lab-run:
 	$(LAB) tcp-drq
 	$(LAB) tcp-drq --set lab.ecn=false
 	$(LAB) gateway-real
-	target/release/dovetail lab flood --name make
+	$(CARGO) run --release --locked --quiet -- lab flood --name make
 
 # Coverage-guided; needs a nightly compiler and cargo-fuzz, which nothing else does. New inputs go to fuzz/found.
 FUZZ = cargo +nightly fuzz run --sanitizer none operations
