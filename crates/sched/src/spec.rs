@@ -152,18 +152,29 @@ impl Names {
                 let expected = format!("one of the classes {known}, and a time above 0, as in calls 5 ms");
                 Err(SpecError::bad_value(parameter, value, &expected))
             }
-            // Not a part of the time alone, such as 95 %.
-            None if parameter == "target"
-                && !names.is_empty()
-                && value != "none"
-                && value.starts_with(char::is_alphabetic) =>
-            {
-                let known = names.join(", ");
-                let expected = format!("one of the resources {known}, and how much of it, such as {} 95 %", names[0]);
+            None if parameter == "target" && !names.is_empty() && !self.is_target(value) => {
+                let expected = match value.starts_with(char::is_alphabetic) {
+                    true => format!(
+                        "one of the resources {}, and how much of it, such as {} 95 %",
+                        names.join(", "),
+                        names[0]
+                    ),
+                    false => format!(
+                        "how much every resource is to be used, such as 95 %, or one of them, such as {} 95 %, or none",
+                        names[0]
+                    ),
+                };
                 Err(SpecError::bad_value(parameter, value, &expected))
             }
             None => Ok(value.to_string()),
         }
+    }
+
+    /// Whether this is a target without the name of a resource: a part of the time, maybe with a number, or none.
+    fn is_target(&self, value: &str) -> bool {
+        let of_one = value.split_once(' ').and_then(|(number, used)| Some((number.parse::<usize>().ok()?, used)));
+        let is_there = |(number, used)| number < self.resources.len() && part(used).is_some();
+        value == "none" || part(value).is_some() || of_one.is_some_and(is_there)
     }
 }
 

@@ -396,7 +396,8 @@ fn parse_alpha(value: &str) -> Result<f64, SpecError> {
 }
 
 /// What a target may be.
-const TARGET: &str = "how much every resource is to be used, such as 95 %, or the named one, such as cpu 95 %, or none";
+const TARGET: &str =
+    "how much every resource is to be used, such as 95 %, or one of them by its number, such as 0 95 %, or none";
 
 /// A part of the time, maybe with the number of a resource before it, or none.
 fn parse_target<const M: usize>(value: &str) -> Result<Option<Target>, SpecError> {
@@ -415,7 +416,7 @@ fn parse_target<const M: usize>(value: &str) -> Result<Option<Target>, SpecError
 }
 
 /// What a protection may be.
-const PROTECT: &str = "a class and the 99th percentile of its latency, such as calls 5 ms, or none";
+const PROTECT: &str = "the number of a class and the 99th percentile of its latency, such as 1 5 ms, or none";
 
 /// The number of a class and a time, or none.
 fn parse_protect(value: &str) -> Result<Option<Protect>, SpecError> {

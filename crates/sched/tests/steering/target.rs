@@ -107,11 +107,9 @@ fn alpha_is_never_below_its_value_and_what_cannot_be_had_is_said() {
     let last: f64 = least(&seen)[60..].iter().sum::<f64>() / (least(&seen).len() - 60) as f64;
     assert!((last - 0.9).abs() <= 0.02, "{last}");
     own.scheduler.set(Time::from_nanos(own.now), "target", "0 90 %").unwrap();
-    for (parameter, value, words) in [
-        ("target", "2 90 %", "such as cpu 95 %"),
-        ("target", "95", "such as 95 %"),
-        ("target", "101 %", "such as 95 %"),
-    ] {
+    for (parameter, value, words) in
+        [("target", "2 90 %", "such as 0 95 %"), ("target", "95", "such as 95 %"), ("target", "101 %", "such as 95 %")]
+    {
         let error = own.scheduler.set(Time::from_nanos(own.now), parameter, value).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
