@@ -44,6 +44,7 @@ struct Waiting<const M: usize, P> {
 #[derive(Clone, Debug)]
 struct Head<const M: usize> {
     cost: ResourceVec<M>,
+    service: i128,
     finish: i128,
     /// Whether it still waits; then it is the last that has started.
     waits: bool,
@@ -136,7 +137,7 @@ impl<const M: usize, P> NaiveDrgps<M, P> {
     fn load(&self) -> u128 {
         let on = |r: usize| {
             let heads = self.flows.iter().filter_map(|f| f.head.as_ref().map(|head| (f, head)));
-            heads.map(|(f, h)| normalised(&h.cost)[r] * u128::from(f.config.weight.as_milli())).sum::<u128>()
+            heads.map(|(f, h)| normalised(&h.cost, h.service)[r] * u128::from(f.config.weight.as_milli())).sum::<u128>()
         };
         (0..M).map(on).max().unwrap_or(0)
     }
@@ -274,23 +275,26 @@ impl<const M: usize, P> NaiveDrgps<M, P> {
         let milli = i128::from(record.config.weight.as_milli());
         let total = nanos(&packet.cost) + record.correction;
         record.correction = (total - 1).min(0);
-        // Proportions with an eighth of what earlier packets took more or less and none was given yet.
+        // With what earlier packets took more or less and none was given yet: all, if that is no less than the service;
+        // or else an eighth.
+        let service = total.max(1);
         let cost = ResourceVec::from_nanos(std::array::from_fn(|r| {
             let told = i128::from(packet.cost[r].as_nanos());
-            let given = (told + record.unlike[r] / 8).clamp(told.min(1), LONGEST_TIME.as_nanos().into());
+            let given = match told + record.unlike[r] >= service {
+                true => service,
+                false => (told + record.unlike[r].div_euclid(8)).clamp(told.min(1), service),
+            };
             record.unlike[r] -= given - told;
             given as u64
         }));
-        // In proportion, what the correction does on resource 0, down to whole nanoseconds.
-        let more = (total.max(1) - nanos(&cost)) * normalised(&cost)[0] as i128;
-        record.planned += (i128::from(cost[0].as_nanos()) + more.div_euclid(ONE as i128)).max(0);
+        record.planned += i128::from(cost[0].as_nanos());
         let (last, part) = record.last;
         let exact = total.max(1) * TICK * 1000 + part.min(milli - 1);
         record.last = (last + exact / milli, exact % milli);
         let finish = record.last.0;
         packet.started = Some((self.starts, finish));
         self.starts += 1;
-        record.head = Some(Head { cost, finish, waits: true });
+        record.head = Some(Head { cost, service, finish, waits: true });
     }
 
     /// The flow whose first packet is to be served: of those that have started.
@@ -328,12 +332,15 @@ fn work_per_nano() -> u128 {
     TICK as u128 * 1000 * ONE
 }
 
-/// Normalised processing times; a packet of no time counts as one of the first resource.
-fn normalised<const M: usize>(cost: &ResourceVec<M>) -> [u128; M] {
-    let longest = u128::from(cost.dominant_time().as_nanos());
-    std::array::from_fn(|r| match longest {
+/// Processing times by the service; a packet of no time counts as one of the first resource, and none for nothing.
+fn normalised<const M: usize>(cost: &ResourceVec<M>, service: i128) -> [u128; M] {
+    let service = service as u128;
+    let exact = |r: usize| (u128::from(cost[r].as_nanos()) * ONE + service / 2) / service;
+    let longest = (0..M).max_by_key(|&r| (cost[r], std::cmp::Reverse(r)));
+    std::array::from_fn(|r| match cost.dominant_time().as_nanos() {
         0 => [ONE, 0][r.min(1)],
-        _ => (u128::from(cost[r].as_nanos()) * ONE + longest / 2) / longest,
+        _ if Some(r) == longest => exact(r).max(1),
+        _ => exact(r),
     })
 }
 
@@ -486,7 +493,7 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrgps<M, P> {
         *ticket = Ticket::new(ticket.flow(), after, ticket.tags());
         if let Some(at) = self.find(ticket.flow()) {
             self.flows[at].correction += nanos(&after) - nanos(&before);
-            let more = i128::from(after[resource].as_nanos()) - i128::from(before[resource].as_nanos());
+            let more = i128::from(after[resource].as_nanos().max(1)) - i128::from(before[resource].as_nanos().max(1));
             self.flows[at].unlike[resource] += more;
         }
     }

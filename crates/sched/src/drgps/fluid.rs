@@ -18,7 +18,6 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use super::eligible::Eligible;
 use crate::anteroom::{Anteroom, Visit};
-use crate::contract::LONGEST_TIME;
 use crate::newcomers::Newcomers;
 use crate::one_resource::{charged, most_events};
 use crate::queues::{NIL, Queues, TagHeap};
@@ -31,8 +30,8 @@ const ONE_BITS: u32 = 31;
 const WORK_PER_NANO: u128 = 1000 << (TICK_BITS + ONE_BITS);
 /// What a flow may be owed, or owe, in nanoseconds: a packet's service and that are less than 2^62.
 const MOST_OWED: i64 = 1 << 61;
-/// This part of what earlier packets took more or less on a resource is in a head packet's proportions.
-const AT_A_TIME: i64 = 8;
+/// A head packet has a 2^3rd part of what earlier ones took more or less on a resource that is not dominant.
+const PART_BITS: u32 = 3;
 
 pub(super) type FlowQueues<const M: usize, P> = Queues<M, P, DrgpsFlow<M>, u128>;
 
@@ -87,20 +86,22 @@ impl<const M: usize> DrgpsFlow<M> {
 
     /// A packet took so many nanoseconds more than the fluid was told: of service, and on this resource.
     pub(super) fn correct(&mut self, service: i64, resource: usize, nanos: i64) {
-        self.correction = self.correction.saturating_add(service).clamp(-MOST_OWED, MOST_OWED);
-        self.unlike[resource] = self.unlike[resource].saturating_add(nanos).clamp(-MOST_OWED, MOST_OWED);
+        for (sum, more) in [(&mut self.correction, service), (&mut self.unlike[resource], nanos)] {
+            *sum = sum.saturating_add(more).clamp(-MOST_OWED, MOST_OWED);
+        }
     }
 
-    /// What a head packet takes in proportion, by what earlier packets took: a part of that at a time, so that it makes
-    /// no difference how many are measured between two heads. At least a nanosecond of what it was to take at all.
-    fn in_proportion(&mut self, mut cost: ResourceVec<M>) -> ResourceVec<M> {
+    /// What a head packet of this service takes of each resource, with what earlier packets took more or less. All of
+    /// that where it makes up the service, so that this is what the dominant resource gives. Elsewhere a part at a
+    /// time, so that it makes no difference how many are measured between two heads, and at least a nanosecond of what
+    /// it was to take at all.
+    fn in_proportion(&mut self, mut cost: ResourceVec<M>, service: i64) -> ResourceVec<M> {
         for (unlike, time) in self.unlike.iter_mut().zip(&mut cost.0) {
-            if *unlike != 0 {
-                let told = time.as_nanos() as i64;
-                let taken = (told + *unlike / AT_A_TIME).clamp(told.min(1), LONGEST_TIME.as_nanos() as i64);
-                *unlike -= taken - told;
-                *time = Duration::from_nanos(taken as u64);
-            }
+            let told = time.as_nanos() as i64;
+            let part = (told + (*unlike >> PART_BITS)).clamp(told.min(1), service);
+            let taken = if told + *unlike >= service { service } else { part };
+            *unlike -= taken - told;
+            *time = Duration::from_nanos(taken as u64);
         }
         cost
     }
@@ -114,20 +115,20 @@ impl<const M: usize> DrgpsFlow<M> {
     }
 }
 
-/// tbar_r = time on r / dominant time in units of 2^-31, to the nearest. A packet of no time counts as one of the first
-/// resource.
-fn normalised<const M: usize>(cost: &ResourceVec<M>) -> [u32; M] {
-    let dominant = cost.dominant_resource();
-    let longest = cost.dominant_time().as_nanos();
-    let mut parts = [0; M];
-    for (r, part) in parts.iter_mut().enumerate() {
-        *part = match cost[r].as_nanos() {
-            time if r == dominant || (time == longest && time > 0) => 1 << ONE_BITS,
-            0 => 0,
-            // At most 2^31, as time < longest.
-            time if longest < 1 << (64 - ONE_BITS - 1) => (((time << ONE_BITS) + longest / 2) / longest) as u32,
-            time => (((u128::from(time) << ONE_BITS) + u128::from(longest / 2)) / u128::from(longest)) as u32,
-        };
+/// tbar_r = time on r / service in units of 2^-31, to the nearest. A packet of no time counts as one of the first
+/// resource, and none counts for nothing.
+fn normalised<const M: usize>(cost: &ResourceVec<M>, service: i64) -> [u32; M] {
+    let service = service as u64;
+    let mut parts = cost.0.map(|time| match time.as_nanos() {
+        time if time == service => 1 << ONE_BITS,
+        0 => 0,
+        // At most 2^31, as time < service.
+        time if service < 1 << (64 - ONE_BITS - 1) => (((time << ONE_BITS) + service / 2) / service) as u32,
+        time => (((u128::from(time) << ONE_BITS) + u128::from(service / 2)) / u128::from(service)) as u32,
+    });
+    if let Some(dominant) = parts.get_mut(cost.dominant_resource()) {
+        let least = if cost.dominant_time() == Duration::ZERO { 1 << ONE_BITS } else { 1 };
+        *dominant = least.max(*dominant);
     }
     parts
 }
@@ -450,11 +451,9 @@ impl<const M: usize> Fluid<M> {
         (state.head, state.next) = (slot, following);
         state.started += 1;
         let service = state.corrected(charged(cost.dominant_time()));
-        let cost = state.in_proportion(cost);
-        state.normalised = normalised(&cost);
-        let more = i128::from(service - charged(cost.dominant_time())) * i128::from(state.normalised[0]);
-        let planned = i128::from(cost[0].as_nanos()) + (more >> ONE_BITS);
-        state.planned = state.planned.saturating_add(u64::try_from(planned).unwrap_or(0));
+        let cost = state.in_proportion(cost, service);
+        state.normalised = normalised(&cost, service);
+        state.planned = state.planned.saturating_add(cost[0].as_nanos());
         state.finish = state.finish.moved(service, weight);
         let (state, finish) = (*state, state.finish.ticks());
         self.count_head(&state, weight, true);
