@@ -144,7 +144,7 @@ impl Ratio {
     /// The normalised processing times, in units of 2^-32.
     #[inline]
     pub(super) fn normalised(self) -> [u64; 2] {
-        if self.0 >= ONE { [ONE, 2 * ONE - self.0] } else { [self.0, ONE] }
+        [self.0.min(ONE), (2 * ONE - self.0).min(ONE)]
     }
 
     #[inline]

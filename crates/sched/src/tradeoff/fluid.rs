@@ -213,9 +213,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         self.start_waiting(queues, started);
         let mut events = B::EVENTS;
         while self.step(&mut events, queues, started) {
-            if none_waits {
+            if none_waits && !started.is_empty() {
                 self.hold(queues, started);
-                none_waits = started.is_empty();
+                none_waits = false;
             }
         }
         if none_waits {
@@ -368,9 +368,8 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         let floor = state.floor;
         self.floors.count(floor, true);
         self.turns.join(flow);
-        if let Some(service) = self.take_head(flow, None, queues, started) {
-            self.set_regular(flow, floor, service as i128);
-        }
+        let service = self.take_head(flow, None, queues, started);
+        self.set_regular(flow, floor, service as i128);
     }
 
     /// V, U and W as of the last change.
@@ -513,29 +512,29 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         self.changed(queues, started);
     }
 
-    /// Handle what ends at `clock`, or run to the next event; whether there may be more to do until `now`.
+    /// Run to the next event, and handle what ends then; whether there may be more to do until `now`.
+    #[inline(always)]
     fn step<P>(&mut self, events: &mut usize, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) -> bool {
+        if !self.ending {
+            if self.stale && self.now() > self.clock {
+                self.refresh(queues, started);
+                if self.stale {
+                    return false;
+                }
+            }
+            if self.due > self.now() || *events == 0 {
+                return false;
+            }
+            *events -= 1;
+            self.run(self.due - self.clock);
+        }
+        self.ending = !self.finish_due(events, queues, started);
         if self.ending {
-            if !self.finish_due(events, queues, started) {
-                return false;
-            }
-            (self.ending, self.stale) = (false, true);
-            self.refresh(queues, started);
-            return !self.stale;
-        }
-        if self.now() > self.clock {
-            self.refresh(queues, started);
-            if self.stale {
-                return false;
-            }
-        }
-        if self.due > self.now() || *events == 0 {
             return false;
         }
-        *events -= 1;
-        self.run(self.due - self.clock);
-        self.ending = true;
-        true
+        self.settled = false;
+        self.stale = self.reallocate(queues, started).is_err();
+        !self.stale
     }
 
     /// Run to `now`, unless events are left until then: something other than the end of a packet changes the shares.
@@ -554,15 +553,19 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         let common = self.common.run(ticks);
         let own = if self.floors.are_used { self.floors.clock.run(ticks) } else { 0 };
         let first = if self.floors.first.rate > 0.0 { self.floors.first.run(ticks) } else { 0 };
+        let other = |floor: Floor| {
+            core::hint::cold_path();
+            match floor {
+                Floor::Own(_) => own,
+                Floor::First => first,
+                Floor::Common | Floor::Nothing => 0,
+            }
+        };
         for (favoured, part) in self.favoured.iter_mut().zip(&mut self.bonus_part) {
             if let Some(favoured) = favoured {
                 let bonus = whole_ticks(part, ticks * favoured.bonus);
-                let regular = match favoured.floor {
-                    Floor::Common => common,
-                    Floor::Own(_) => own,
-                    Floor::Nothing => 0,
-                    Floor::First => first,
-                };
+                // Not by a table, which takes longer.
+                let regular = if favoured.floor == Floor::Common { common } else { other(favoured.floor) };
                 favoured.had += bonus;
                 favoured.left -= (regular + bonus) as i128;
             }
@@ -571,6 +574,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
 
     /// Every head packet that has ended gives way to the flow's next packet, which gets what was served beyond the end,
     /// and new flows enter; whether none is left.
+    #[inline(always)]
     fn finish_due<P>(
         &mut self,
         events: &mut usize,
@@ -579,18 +583,16 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     ) -> bool {
         loop {
             let regular = self.common.ended().or_else(|| self.floors.ended());
-            let favoured = (0..M).find(|&end| self.favoured[end].as_ref().is_some_and(|f| f.left <= 0));
-            let enters = self.may_enter();
-            if regular.is_none() && favoured.is_none() && !enters {
+            let favoured = || (0..M).find(|&end| self.favoured[end].as_ref().is_some_and(|f| f.left <= 0));
+            let end = if regular.is_none() { favoured() } else { None };
+            if regular.is_none() && end.is_none() && !self.may_enter() {
                 return true;
             }
             if *events == 0 {
                 return false;
             }
             *events -= 1;
-            let end = if regular.is_none() { favoured } else { None };
-            let favoured = end.and_then(|end| self.favoured[end].as_mut().map(|f| (end, f)));
-            let ended = match favoured {
+            let ended = match end.and_then(|end| self.favoured[end].as_mut().map(|f| (end, f))) {
                 Some((end, favoured)) => {
                     let (had, floor) = (core::mem::take(&mut favoured.had), favoured.floor);
                     let (flow, left) = (favoured.flow, favoured.left);

@@ -17,6 +17,24 @@ fn wide_to_f64(value: u128) -> f64 {
     value as f64
 }
 
+/// What is left of a head, or nothing if it has ended, as a number.
+#[inline]
+fn left_to_f64(left: i128) -> f64 {
+    i64::try_from(left as u128).map_or_else(|_| wide_to_f64(left.max(0) as u128), |left| left as f64)
+}
+
+/// So long it takes at this rate to serve what is left, beyond the part of a tick that has been.
+#[inline]
+pub(super) fn until(left: i128, part: f64, rate: f64) -> f64 {
+    if rate > 0.0 { (left_to_f64(left) - part) / rate } else { f64::INFINITY }
+}
+
+/// The lesser of two numbers: one instruction, as none of them is none.
+#[inline]
+pub(super) fn lesser(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
 /// As `value as u128`.
 #[inline]
 pub(super) fn to_u128(value: f64) -> u128 {
@@ -43,7 +61,13 @@ pub(super) fn in_ticks(time: Time) -> u128 {
 #[inline]
 pub(super) fn whole_ticks(part: &mut f64, served: f64) -> u128 {
     let total = *part + served;
-    let whole = to_u128(total);
-    *part = total - to_f64(whole);
+    if total < i64::MAX as f64 {
+        // Neither is below nothing.
+        let whole = total as i64;
+        *part = total - whole as f64;
+        return (whole as u64).into();
+    }
+    let whole = wide_to_u128(total);
+    *part = total - wide_to_f64(whole);
     whole
 }

@@ -7,11 +7,14 @@
 //! that stands. Protected flows have a virtual time W with W' = gamma d. V stays what it is, for all others: the alpha
 //! of all can change in O(1), and gamma with it.
 
+use core::hint::cold_path;
+
 use dovetail_units::ResourceVec;
 
 use super::super::bonus::Bonus;
 use super::super::flow::Floor;
-use super::super::ticks::whole_ticks;
+use super::super::ticks::{until, whole_ticks};
+use super::rates::add_all;
 use super::{FlowQueues, Fluid, Started};
 use crate::queues::{List, TagTournament};
 use crate::steps;
@@ -58,7 +61,24 @@ impl Clock {
     /// When so much has been served.
     #[inline]
     fn tag(&self, left: i128) -> u128 {
-        Tag::at(self.time.saturating_add_signed(left)).ticks()
+        let tag = self.time.wrapping_add_signed(left);
+        if tag >> 96 != 0 {
+            cold_path();
+            return Tag::at(self.time.saturating_add_signed(left)).ticks();
+        }
+        tag
+    }
+
+    /// So long it takes to the end of the head that ends first.
+    #[inline]
+    pub fn until_first(&self) -> f64 {
+        self.finishes.peek().map_or(f64::INFINITY, |(tag, _)| self.until(tag))
+    }
+
+    /// So long it takes to this virtual time.
+    #[inline]
+    pub fn until(&self, tag: u128) -> f64 {
+        until(self.left(tag), self.part, self.rate)
     }
 
     /// Until this virtual time.
@@ -123,6 +143,25 @@ impl<const M: usize> Floors<M> {
         }
     }
 
+    /// A head of a flow with this floor, and of so much load, joins or leaves.
+    #[cold]
+    #[inline(never)]
+    pub fn add_load(&mut self, floor: Floor, load: [u64; M], joins: bool) {
+        match floor {
+            Floor::Common => {}
+            Floor::Own(milli) => {
+                add_all(&mut self.load, load, joins);
+                // Of 63 and 10 bits.
+                for (sum, load) in self.guaranteed.iter_mut().zip(load) {
+                    let part = u128::from(load) * u128::from(milli);
+                    *sum = if joins { *sum + part } else { *sum - part };
+                }
+            }
+            Floor::Nothing => add_all(&mut self.load, load, joins),
+            Floor::First => add_all(&mut self.first_load, load, joins),
+        }
+    }
+
     /// Regular flows that are not served by V.
     pub fn heads(&self) -> usize {
         self.clock.finishes.len() + self.still.finishes.len() + self.first.finishes.len()
@@ -159,10 +198,13 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     /// The clock that serves flows with this floor.
     #[inline]
     pub(super) fn clock(&self, floor: Floor) -> &Clock {
-        // Mostly; a jump by a table takes longer.
-        if floor == Floor::Common {
-            return &self.common;
-        }
+        if floor == Floor::Common { &self.common } else { self.other_clock(floor) }
+    }
+
+    /// Apart, or the compiler makes a table of both, and a jump by that takes longer.
+    #[cold]
+    #[inline(never)]
+    fn other_clock(&self, floor: Floor) -> &Clock {
         match floor {
             Floor::Common => &self.common,
             Floor::Own(_) => &self.floors.clock,
@@ -173,9 +215,12 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
 
     #[inline]
     fn clock_mut(&mut self, floor: Floor) -> &mut Clock {
-        if floor == Floor::Common {
-            return &mut self.common;
-        }
+        if floor == Floor::Common { &mut self.common } else { self.other_clock_mut(floor) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn other_clock_mut(&mut self, floor: Floor) -> &mut Clock {
         match floor {
             Floor::Common => &mut self.common,
             Floor::Own(_) => &mut self.floors.clock,

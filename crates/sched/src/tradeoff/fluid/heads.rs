@@ -6,11 +6,11 @@ use super::super::bonus::Bonus;
 use super::super::flow::{FluidFlow, are_near};
 use super::super::ticks::in_time;
 use super::{FlowQueues, Fluid, Started};
-use crate::queues::NIL;
 use crate::tag::TICK_BITS;
 
 impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     /// The flow's head packet has ended: take its next packet as the head, if there is one: its virtual service time.
+    #[inline(always)]
     pub(super) fn next_head<P>(
         &mut self,
         flow: u32,
@@ -22,24 +22,24 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
             self.start(flow, self.known_at(), queues, started);
         }
         self.work -= self.turns.work(flow);
-        self.take_head(flow, Some(place), queues, started)
+        if !queues.flow(flow).state.has_next() {
+            self.take_off_load(flow, place, queues);
+            return None;
+        }
+        Some(self.take_head(flow, Some(place), queues, started))
     }
 
-    /// Make the flow's next packet its head in the fluid; returns its virtual service time. `ended` is the place of the
-    /// one before, which is still in the load.
+    /// Make the flow's next packet, which is there, its head in the fluid; returns its virtual service time. `ended` is
+    /// the place of the one before, which is still in the load.
     pub(super) fn take_head<P>(
         &mut self,
         flow: u32,
         ended: Option<B::Place>,
         queues: &mut FlowQueues<M, B, P>,
         started: &mut Started<M>,
-    ) -> Option<u128> {
-        let slot = queues.flow(flow).state.next;
-        if slot == NIL {
-            self.take_off_load(flow, ended, queues);
-            return None;
-        }
-        let (cost, following) = (queues.slot(slot).cost, queues.slot(slot).next);
+    ) -> u128 {
+        let slot = queues.slot(queues.flow(flow).state.next);
+        let (cost, following) = (slot.cost, slot.next);
         let record = queues.flow_mut(flow);
         let charged = record.state.corrected(cost);
         record.state.next = following;
@@ -54,7 +54,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         let state = record.state;
         self.work += work;
         if ended != Some(place) {
-            self.take_off_load(flow, ended, queues);
+            if let Some(ended) = ended {
+                self.add_load(ended, state.floor, weight, false);
+            }
             self.add_load(place, state.floor, weight, true);
         }
         if self.is_served(state.floor) {
@@ -62,22 +64,20 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         } else {
             self.keep_unstarted(flow, state.floor, charged);
         }
-        Some(service)
+        service
     }
 
     /// The head of the flow leaves.
     pub(super) fn take_off<P>(&mut self, flow: u32, queues: &FlowQueues<M, B, P>) {
         self.work -= self.turns.work(flow);
-        self.take_off_load(flow, Some(queues.flow(flow).state.place), queues);
+        self.take_off_load(flow, queues.flow(flow).state.place, queues);
     }
 
-    /// A head of the flow was at this place, if there was one.
+    /// The head of the flow was at this place.
     #[inline(always)]
-    fn take_off_load<P>(&mut self, flow: u32, place: Option<B::Place>, queues: &FlowQueues<M, B, P>) {
-        if let Some(place) = place {
-            let record = queues.flow(flow);
-            self.add_load(place, record.state.floor, record.weight(), false);
-        }
+    fn take_off_load<P>(&mut self, flow: u32, place: B::Place, queues: &FlowQueues<M, B, P>) {
+        let record = queues.flow(flow);
+        self.add_load(place, record.state.floor, record.weight(), false);
     }
 
     /// Take a flow out whose head is already taken off.

@@ -5,7 +5,7 @@ use dovetail_units::{Part, Weight};
 
 use super::super::bonus::Bonus;
 use super::super::flow::{Floor, ONE};
-use super::super::ticks::{to_f64, to_u128};
+use super::super::ticks::{lesser, to_f64, to_u128, until};
 use super::floors::{Clock, Floors};
 use super::{Favoured, FlowQueues, Fluid, Started};
 use crate::queues::Unfinished;
@@ -44,8 +44,11 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         };
         // Not rounded to nothing: V that stands keeps no new flow out, and one that only creeps does.
         self.common.rate = if self.alpha > 0.0 { (self.alpha / bottleneck).max(f64::MIN_POSITIVE) } else { 0.0 };
-        self.floors.clock.rate = if self.floors.are_used { 1.0 / bottleneck } else { 0.0 };
-        self.floors.first.rate = if first > 0.0 { first / bottleneck } else { 0.0 };
+        // Without such floors these stay as they are: nothing.
+        if self.floors.differ() {
+            self.floors.clock.rate = if self.floors.are_used { 1.0 / bottleneck } else { 0.0 };
+            self.floors.first.rate = if first > 0.0 { first / bottleneck } else { 0.0 };
+        }
         self.favour(favoured, queues, started);
         self.due = self.clock + self.ticks_to_event();
         Ok(())
@@ -158,58 +161,62 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
 
     /// Until the first head packet ends or a new flow enters if nothing else happens: the first tick by which it surely
     /// has. At most 2^100.
-    pub(super) fn ticks_to_event(&self) -> u128 {
-        let ticks = |left: i128, part: f64, rate: f64| {
-            if rate > 0.0 { (to_f64(left.max(0) as u128) - part) / rate } else { f64::INFINITY }
-        };
-        let until = |clock: &Clock, tag: u128| ticks(clock.left(tag), clock.part, clock.rate);
-        let mut least = f64::INFINITY;
-        let mut ends = |ticks: f64| least = if ticks < least { ticks } else { least };
-        for clock in [&self.common, &self.floors.clock, &self.floors.first] {
-            if let Some((tag, _)) = clock.finishes.peek() {
-                ends(until(clock, tag));
-            }
+    #[inline(always)]
+    fn ticks_to_event(&self) -> u128 {
+        let mut least = self.common.until_first();
+        if self.floors.differ() {
+            least = lesser(least, lesser(self.floors.clock.until_first(), self.floors.first.until_first()));
         }
+        let favoured: [f64; M] = core::array::from_fn(|end| self.until_favoured(end));
+        least = favoured.into_iter().fold(least, lesser);
+        if let Some(opens) = self.anteroom.opens() {
+            least = lesser(self.until_one_enters(opens), least);
+        }
+        to_u128(least).min(1 << 100) + 1
+    }
+
+    /// Until the head of the flow that is favoured at this end has ended.
+    #[inline(always)]
+    fn until_favoured(&self, end: usize) -> f64 {
+        let (Some(f), part) = (&self.favoured[end], self.bonus_part[end]) else { return f64::INFINITY };
+        let clock = self.clock(f.floor);
         // Two parts of a tick may be left over; that of a rate of nothing never becomes a whole one.
-        for end in 0..M {
-            let (Some(f), part) = (&self.favoured[end], self.bonus_part[end]) else { continue };
-            ends(match self.clock(f.floor) {
-                clock if clock.rate > 0.0 => ticks(f.left + 1, clock.part + part, clock.rate + f.bonus),
-                _ => ticks(f.left, part, f.bonus),
-            });
+        match clock.rate > 0.0 {
+            true => until(f.left + 1, clock.part + part, clock.rate + f.bonus),
+            false => until(f.left, part, f.bonus),
+        }
+    }
+
+    /// Until all three clocks have come so far.
+    #[inline(never)]
+    fn until_one_enters(&self, [common, own, first]: [u128; 3]) -> f64 {
+        if self.may_enter() {
+            return 0.0;
         }
         // V that stands, as no share is guaranteed, keeps nobody out.
         let open = |clock: &Clock, tag: u128| {
-            if tag <= clock.time || clock.rate == 0.0 { 0.0 } else { until(clock, tag) }
+            if tag <= clock.time || clock.rate == 0.0 { 0.0 } else { clock.until(tag) }
         };
-        if let Some([common, own, first]) = self.anteroom.opens() {
-            ends(match self.may_enter() {
-                true => 0.0,
-                false => {
-                    open(&self.common, common).max(open(&self.floors.clock, own)).max(open(&self.floors.first, first))
-                }
-            });
-        }
-        to_u128(least).min(1 << 100) + 1
+        open(&self.common, common).max(open(&self.floors.clock, own)).max(open(&self.floors.first, first))
     }
 
     /// The head of a backlogged flow of this floor and weight joins the load, or leaves it.
     #[inline(always)]
     pub(super) fn add_load(&mut self, place: B::Place, floor: Floor, weight: Weight, joins: bool) {
-        let add = |sum: &mut u128, part: u128| *sum = if joins { *sum + part } else { *sum - part };
-        for (r, part) in B::normalised(place).into_iter().enumerate() {
-            let weighted = u128::from(part) * u128::from(weight.as_milli());
-            add(&mut self.load[r], weighted);
-            match floor {
-                Floor::Common => {}
-                Floor::Own(milli) => {
-                    add(&mut self.floors.load[r], weighted);
-                    add(&mut self.floors.guaranteed[r], weighted * u128::from(milli));
-                }
-                Floor::Nothing => add(&mut self.floors.load[r], weighted),
-                Floor::First => add(&mut self.floors.first_load[r], weighted),
-            }
+        // Of 33 and 30 bits.
+        let weighted = B::normalised(place).map(|part| part * u64::from(weight.as_milli()));
+        add_all(&mut self.load, weighted, joins);
+        if floor != Floor::Common {
+            self.floors.add_load(floor, weighted, joins);
         }
+    }
+}
+
+/// These loads join, or leave.
+#[inline(always)]
+pub(super) fn add_all<const M: usize>(sums: &mut [u128; M], loads: [u64; M], join: bool) {
+    for (sum, load) in sums.iter_mut().zip(loads.map(u128::from)) {
+        *sum = if join { *sum + load } else { *sum - load };
     }
 }
 
