@@ -155,15 +155,16 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
         self.flows += usize::from(self.put_lower(flow, E::new(key, flow)).is_none());
     }
 
-    /// See to it that [`peek`](Self::peek) is right where keys are [lowered](Self::lower) only: `key` tells the key of
-    /// a flow, which is none below the one in the heap, or that the flow shall not be in. What has come first with
-    /// another key moves once, which takes one off `moves`; the error is that they do not suffice, and leaves the rest
-    /// to the next call. Amortised O(log n).
+    /// See to it that [`peek`](Self::peek) is right where keys are [lowered](Self::lower) only: `key` tells whether a
+    /// flow shall be in, and its key, which is none below the one in the heap. What has come first with another key
+    /// moves once, which takes one off `moves`; the error is that they do not suffice, and leaves the rest to the next
+    /// call. Amortised O(log n).
     #[inline]
-    pub fn correct(&mut self, moves: &mut usize, key: impl Fn(u32) -> Option<K>) -> Result<(), Unfinished> {
+    pub fn correct(&mut self, moves: &mut usize, key: impl Fn(u32) -> (bool, K)) -> Result<(), Unfinished> {
         while !self.least.is_none() {
             let flow = self.least.flow();
-            let now = key(flow).map_or(E::NONE, |now| E::new(now, flow));
+            let (is_in, key) = key(flow);
+            let now = E::select(is_in, E::new(key, flow), E::NONE);
             if now == self.least {
                 break;
             }
@@ -409,7 +410,8 @@ mod tests {
                 let smallest = keys.iter().zip(0..).filter_map(|(&key, flow)| Some((key?, flow))).min();
                 let first = loop {
                     let mut moves = random(3) as usize;
-                    if heap.correct(&mut moves, |flow| keys[flow as usize]).is_ok() {
+                    let key = |flow: u32| keys[flow as usize].map_or((false, 0), |key| (true, key));
+                    if heap.correct(&mut moves, key).is_ok() {
                         break heap.peek();
                     }
                     assert_eq!(moves, 0);

@@ -1,5 +1,7 @@
 //! What the fluid keeps with every flow, and the place of a packet in order (23).
 
+use core::hint::select_unpredictable;
+
 use dovetail_units::{Duration, Part, ResourceVec};
 
 use crate::anteroom::Visit;
@@ -8,6 +10,9 @@ use crate::queues::NIL;
 
 /// Normalised processing times are in units of 2^-32; the dominant one is 2^32.
 pub(super) const ONE: u64 = 1 << 32;
+
+/// Of corrections, in nanoseconds: more than four million of the longest times.
+const MOST: i64 = 1 << 62;
 
 /// By which clock the fluid serves a flow's floor, `alpha_i w_i d`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,7 +108,8 @@ impl<const M: usize, L> FluidFlow<M, L> {
     pub(super) fn correct(&mut self, Took { resource, used }: Took, before: Duration) {
         let [before, after] = [before, used].map(|time| time.as_nanos() as i64);
         let correction = &mut self.correction[resource];
-        *correction = correction.saturating_add(after - before);
+        // So that the sum with another time is one.
+        *correction = (*correction + after - before).clamp(-MOST, MOST);
     }
 
     /// What a head packet takes in the fluid, with what earlier packets took more or less than estimated: at least a
@@ -111,9 +117,9 @@ impl<const M: usize, L> FluidFlow<M, L> {
     pub(super) fn corrected(&mut self, mut cost: ResourceVec<M>) -> ResourceVec<M> {
         for (correction, time) in self.correction.iter_mut().zip(&mut cost.0) {
             if *correction != 0 {
-                let total = (time.as_nanos() as i64).saturating_add(*correction);
+                let total = time.as_nanos() as i64 + *correction;
                 let least = i64::from(*time > Duration::ZERO);
-                *correction = total.saturating_sub(least).min(0);
+                *correction = (total - least).min(0);
                 *time = Duration::from_nanos(total.max(least) as u64).min(LONGEST_TIME);
             }
         }
@@ -138,7 +144,9 @@ impl Ratio {
     #[inline]
     pub(super) fn of(cost: &ResourceVec<2>) -> Self {
         let (a, b) = (cost[0].as_nanos(), cost[1].as_nanos());
-        if a >= b { Self(2 * ONE - part(b, a)) } else { Self(part(a, b)) }
+        // No branch could guess which is dominant.
+        let part = part(a.min(b), a.max(b));
+        Self(select_unpredictable(a >= b, 2 * ONE - part, part))
     }
 
     /// The normalised processing times, in units of 2^-32.

@@ -403,7 +403,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     #[inline(always)]
     pub(super) fn handed_out_of<P>(&mut self, flow: u32, queues: &FlowQueues<M, B, P>) {
         let record = queues.flow(flow);
-        if record.packets == 0 && record.state.period == self.period {
+        // Mostly it is neither the last packet of all, nor of a new flow.
+        let matters = queues.packets() == 0 || record.state.visit == Visit::First;
+        if matters && record.packets == 0 && record.state.period == self.period {
             self.handed_out_last_of(flow, queues);
         }
     }

@@ -57,11 +57,19 @@ struct Turn {
 }
 
 /// Class and finish of a flow in a heap, in words of 64 bits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, Eq, PartialOrd, Ord, Debug)]
 struct Stand {
     high: u64,
     low: u64,
     flow: u64,
+}
+
+impl PartialEq for Stand {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        // One branch, not three.
+        (self.high ^ other.high) | (self.low ^ other.low) | (self.flow ^ other.flow) == 0
+    }
 }
 
 impl Entry<u128> for Stand {
@@ -227,7 +235,7 @@ impl Bonus<2> for Turns {
         }
         for end in 0..2 {
             let is_up = turn.had[end] + service >= self.most[end];
-            turn.longest[end] = if is_up { service } else { turn.longest[end].max(service) };
+            turn.longest[end] = select_unpredictable(is_up, service, turn.longest[end].max(service));
         }
         if self.rests {
             self.leave_out(flow);
@@ -299,15 +307,16 @@ impl Turns {
     #[inline(never)]
     fn find_first(&mut self, end: usize) -> Result<(), Unfinished> {
         let Self { flows, heaps, firsts, moves, .. } = self;
-        for (half, (heap, is_known)) in heaps[end].iter_mut().zip(&mut firsts[end].are_known).enumerate() {
-            if !*is_known {
-                let key = |flow: u32| {
-                    let turn = &flows[flow as usize];
-                    (turn.is_in && turn.half(end) == half).then(|| turn.key(end))
-                };
-                heap.correct(moves, key)?;
-                *is_known = true;
-            }
+        let are_known = &mut firsts[end].are_known;
+        while *are_known != [true; 2] {
+            // Mostly of one only, and no branch could guess which.
+            let half = usize::from(are_known[0]);
+            let key = |flow: u32| {
+                let turn = &flows[flow as usize];
+                (turn.is_in & (turn.half(end) == half), turn.key(end))
+            };
+            heaps[end][half].correct(moves, key)?;
+            are_known[half] = true;
         }
         let flow = self.least_near(end);
         let times = flow.map_or([1.0; 2], |flow| self.flows[flow as usize].ratio.normalised_f64());
@@ -324,11 +333,10 @@ impl Turns {
             return even.peek().or(odd.peek()).map(|(_, flow)| flow);
         };
         let are_near = (a >> FINISH_BITS).abs_diff(b >> FINISH_BITS) <= self.reach();
-        let is_a = match are_near {
-            true => (a & LAST_FINISH, a_flow) < (b & LAST_FINISH, b_flow),
-            false => a < b,
-        };
-        Some(if is_a { a_flow } else { b_flow })
+        // Without a branch, which could not be guessed: who is not near is in another class.
+        let counts = select_unpredictable(are_near, LAST_FINISH, u128::MAX);
+        let is_a = Stand::new(a & counts, a_flow).precedes(&Stand::new(b & counts, b_flow));
+        Some(select_unpredictable(is_a, a_flow, b_flow))
     }
 
     /// So many classes after the one at an end are near it, too.
@@ -382,10 +390,12 @@ impl Turns {
     }
 
     /// The flow has another place, or none: it is to be found out whose turn it is where it stands first.
+    #[inline(always)]
     fn look_again(&mut self, flow: u32) {
         (0..2).for_each(|end| self.look_again_at(end, flow));
     }
 
+    #[inline(always)]
     fn look_again_at(&mut self, end: usize, flow: u32) {
         for (is_known, heap) in self.firsts[end].are_known.iter_mut().zip(&self.heaps[end]) {
             *is_known &= !heap.is_first(flow);
@@ -436,20 +446,22 @@ fn class(place: u64, width: u64) -> u64 {
 
 /// How far a packet is from each end of order (23): by the ratio itself where the width is 0, by its logarithm
 /// otherwise.
+#[inline(always)]
 fn places(ratio: Ratio, width: u64) -> [u64; 2] {
     if width == 0 {
         return ratio.places();
     }
-    let logarithm = |time: u64| if time == 0 { 0 } else { log2(time) + (1 << LOG_BITS) };
+    let [cpu, link] = ratio.normalised();
+    let time = cpu.min(link);
+    let logarithm = if time == 0 { 0 } else { log2(time) + (1 << LOG_BITS) };
     // That of the dominant one is LOG_RANGE.
-    match ratio.normalised() {
-        [ONE, link] => [logarithm(link), 2 * LOG_RANGE - logarithm(link)],
-        [cpu, _] => [2 * LOG_RANGE - logarithm(cpu), logarithm(cpu)],
-    }
+    let other = 2 * LOG_RANGE - logarithm;
+    [select_unpredictable(cpu == ONE, logarithm, other), select_unpredictable(cpu == ONE, other, logarithm)]
 }
 
 /// The binary logarithm of a value up to [`ONE`] in units of 2^-[`LOG_BITS`], within 0.01: x + 11/32 x (1 - x) beyond
 /// the power of two. Its slope, times its argument, is between 21/16 and 3/2 everywhere (1.44 of a logarithm).
+#[inline(always)]
 fn log2(value: u64) -> u64 {
     let power = value.ilog2();
     let beyond = (value << LOG_BITS >> power) - (1 << LOG_BITS);
