@@ -133,16 +133,18 @@ pub struct Turns {
 /// Whose turn it is at an end.
 #[derive(Clone, Copy, Debug)]
 struct First {
-    /// By heap of the end: since it was found out, nothing has changed for the flow that stands first in it, and nobody
-    /// has come before that.
-    are_known: [bool; 2],
+    /// By heap of the end, as bits: since it was found out, nothing has changed for the flow that stands first in it, and
+    /// nobody has come before that. In one byte, as both are looked at just after one was written.
+    known: u8,
     flow: Option<u32>,
     /// The normalised processing times of its head.
     times: [f64; 2],
 }
 
 impl First {
-    const UNKNOWN: Self = Self { are_known: [false; 2], flow: None, times: [1.0; 2] };
+    const UNKNOWN: Self = Self { known: 0, flow: None, times: [1.0; 2] };
+    /// Of both heaps.
+    const KNOWN: u8 = 0b11;
 }
 
 impl Bonus<2> for Turns {
@@ -292,7 +294,7 @@ impl Bonus<2> for Turns {
         }
         let mut found = Ok(());
         let bonus = share::allocate(left, |end| {
-            if self.firsts[end].are_known != [true; 2] {
+            if self.firsts[end].known != First::KNOWN {
                 found = found.and(self.find_first(end));
             }
             self.firsts[end].times
@@ -307,16 +309,16 @@ impl Turns {
     #[inline(never)]
     fn find_first(&mut self, end: usize) -> Result<(), Unfinished> {
         let Self { flows, heaps, firsts, moves, .. } = self;
-        let are_known = &mut firsts[end].are_known;
-        while *are_known != [true; 2] {
+        let known = &mut firsts[end].known;
+        while *known != First::KNOWN {
             // Mostly of one only, and no branch could guess which.
-            let half = usize::from(are_known[0]);
+            let half = usize::from(*known & 1);
             let key = |flow: u32| {
                 let turn = &flows[flow as usize];
                 (turn.is_in & (turn.half(end) == half), turn.key(end))
             };
             heaps[end][half].correct(moves, key)?;
-            are_known[half] = true;
+            *known |= 1 << half;
         }
         let flow = self.least_near(end);
         let times = flow.map_or([1.0; 2], |flow| self.flows[flow as usize].ratio.normalised_f64());
@@ -397,9 +399,8 @@ impl Turns {
 
     #[inline(always)]
     fn look_again_at(&mut self, end: usize, flow: u32) {
-        for (is_known, heap) in self.firsts[end].are_known.iter_mut().zip(&self.heaps[end]) {
-            *is_known &= !heap.is_first(flow);
-        }
+        let [even, odd] = &self.heaps[end];
+        self.firsts[end].known &= !(u8::from(even.is_first(flow)) | u8::from(odd.is_first(flow)) << 1);
     }
 }
 

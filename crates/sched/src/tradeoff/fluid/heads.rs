@@ -3,7 +3,7 @@
 use dovetail_units::{ResourceVec, Time};
 
 use super::super::bonus::Bonus;
-use super::super::flow::{FluidFlow, are_near};
+use super::super::flow::{Floor, FluidFlow, are_near};
 use super::super::ticks::in_time;
 use super::{FlowQueues, Fluid, Started};
 use crate::tag::TICK_BITS;
@@ -45,13 +45,10 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         record.state.next = following;
         let place = B::place(if are_near(&cost, &charged) { &cost } else { &charged });
         (record.state.place, record.state.started) = (place, false);
-        let weight = record.weight();
+        let (weight, state) = (record.weight(), record.state);
         let used: u64 = charged.0.iter().map(|time| time.as_nanos()).sum();
         // What is rounded up to a tick takes no more than a weight of them.
         let work = (u128::from(used) << TICK_BITS) + u128::from(weight.as_milli());
-        let service = self.turns.take_head(flow, place, (charged.dominant_time(), weight), work);
-        let service = record.state.by_floor(service);
-        let state = record.state;
         self.work += work;
         if ended != Some(place) {
             if let Some(ended) = ended {
@@ -64,7 +61,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         } else {
             self.keep_unstarted(flow, state.floor, charged);
         }
-        service
+        // At last: how far it comes in the turns no branch could guess, and it takes long to find out.
+        let service = self.turns.take_head(flow, place, (charged.dominant_time(), weight), work);
+        if state.floor == Floor::Common { service } else { queues.flow_mut(flow).state.by_floor(service) }
     }
 
     /// The head of the flow leaves.
