@@ -17,7 +17,7 @@ use dovetail_units::{Duration, ResourceVec, Weight};
 use super::bonus::{Bonus, Favours};
 use super::flow::{ONE, Ratio};
 use super::share;
-use crate::queues::{Entry, Tournament, Unfinished};
+use crate::queues::{Entry, NIL, Tournament, Unfinished};
 use crate::{tag, touch};
 
 /// So many flows are moved in the heaps, or put into them after a rest, in a call; what is left waits for the next one.
@@ -122,6 +122,9 @@ pub struct Turns {
     heaps: [[Tournament<u128, Stand>; 2]; 2],
     /// By end: whose turn it was found to be.
     firsts: [First; 2],
+    /// Who took a head last and is not in the heaps with it yet, or [`NIL`]. How far an entry comes there no branch
+    /// could guess, and it takes long to find out: what else is done for a head comes first.
+    comes: u32,
     /// Nobody has a bonus for now, so who takes another head is not put into the heaps.
     rests: bool,
     /// Those who took one since, each once. Some may have left.
@@ -173,6 +176,7 @@ impl Bonus<2> for Turns {
             most: [0; 2],
             heaps: Default::default(),
             firsts: [First::UNKNOWN; 2],
+            comes: NIL,
             rests: false,
             unplaced: Vec::new(),
             moves: MOVES,
@@ -205,6 +209,7 @@ impl Bonus<2> for Turns {
     /// Who leaves stands where it was until it comes first.
     #[inline]
     fn leave(&mut self, flow: u32) {
+        self.let_come();
         self.flows[flow as usize].is_in = false;
         self.look_again(flow);
     }
@@ -225,6 +230,7 @@ impl Bonus<2> for Turns {
     /// time.
     #[inline(always)]
     fn take_head(&mut self, flow: u32, ratio: Ratio, (time, weight): (Duration, Weight), work: u128) -> u128 {
+        self.let_come();
         let turn = &mut self.flows[flow as usize];
         let (service, part) = tag::virtual_time(time.as_nanos() as i64, weight, turn.part);
         let service = (service as u128).max(1);
@@ -244,7 +250,7 @@ impl Bonus<2> for Turns {
         } else if stays {
             self.look_again(flow);
         } else {
-            self.put_in(flow);
+            self.comes = flow;
         }
         service
     }
@@ -258,6 +264,7 @@ impl Bonus<2> for Turns {
     /// What is left of services and finishes is to be scaled: the flow's weight has changed.
     #[inline(never)]
     fn scale(&mut self, flow: u32, scale: impl Fn(i128) -> i128) {
+        self.let_come();
         let turn = &mut self.flows[flow as usize];
         turn.head = scale(turn.head as i128) as u128;
         self.set_place(flow);
@@ -267,6 +274,7 @@ impl Bonus<2> for Turns {
     /// given it now.
     fn charge(&mut self, flow: u32, end: usize, bonus: u128) {
         if bonus > 0 {
+            self.let_come();
             let turn = &mut self.flows[flow as usize];
             let least = self.most[end].saturating_sub(turn.longest[end]);
             turn.had[end] = turn.had[end].max(least) + bonus;
@@ -276,11 +284,13 @@ impl Bonus<2> for Turns {
     }
 
     fn rest(&mut self) {
+        self.let_come();
         self.rests = true;
     }
 
     /// Nobody is backlogged any more. O(1).
     fn clear(&mut self) {
+        self.comes = NIL;
         self.unplaced.clear();
         self.heaps.iter_mut().flatten().for_each(Tournament::clear);
         self.firsts = [First::UNKNOWN; 2];
@@ -289,6 +299,7 @@ impl Bonus<2> for Turns {
     /// Theorem 3 for the flows whose turn it is at the ends.
     #[inline(always)]
     fn allocate(&mut self, left: [f64; 2], place: impl Fn(u32) -> Option<Ratio>) -> Result<Favours<2>, Unfinished> {
+        self.let_come();
         if self.rests {
             self.place_all(&place)?;
         }
@@ -382,7 +393,16 @@ impl Turns {
         Ok(())
     }
 
+    /// Who took a head last is put into the heaps.
     #[inline(always)]
+    fn let_come(&mut self) {
+        if self.comes != NIL {
+            self.put_in(self.comes);
+            self.comes = NIL;
+        }
+    }
+
+    #[inline(never)]
     fn put_in(&mut self, flow: u32) {
         let turn = &self.flows[flow as usize];
         for (end, heaps) in self.heaps.iter_mut().enumerate() {

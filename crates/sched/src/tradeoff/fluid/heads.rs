@@ -61,7 +61,6 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         } else {
             self.keep_unstarted(flow, state.floor, charged);
         }
-        // At last: how far it comes in the turns no branch could guess, and it takes long to find out.
         let service = self.turns.take_head(flow, place, (charged.dominant_time(), weight), work);
         if state.floor == Floor::Common { service } else { queues.flow_mut(flow).state.by_floor(service) }
     }
