@@ -71,3 +71,29 @@ pub(super) fn whole_ticks(part: &mut f64, served: f64) -> u128 {
     *part = total - wide_to_f64(whole);
     whole
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_one_word_are_no_exception() {
+        let word = i128::from(i64::MAX);
+        for left in [i128::MIN, -word, -1, 0, 1, (1 << 53) + 1, word, word + 1, 1 << 95] {
+            assert_eq!(left_to_f64(left), left.max(0) as f64, "{left}");
+        }
+        for served in [0.0, 0.25, 3.75, 1e15, 9.2e18, 9.3e18, 1e30] {
+            for before in [0.0, 0.5, 0.999] {
+                let (mut part, total) = (before, before + served);
+                assert_eq!(whole_ticks(&mut part, served), total as u128, "{served} and {before}");
+                assert_eq!(part, total - total as u128 as f64, "{served} and {before}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_ends_at_a_rate_of_nothing() {
+        assert_eq!([until(3, 0.5, 0.25), until(-3, 0.5, 0.25)], [10.0, -2.0]);
+        assert_eq!(until(3, 0.5, 0.0), f64::INFINITY);
+    }
+}

@@ -506,6 +506,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_place_is_by_the_resource_that_is_not_dominant() {
+        let width = Turns::new(0.06).width;
+        let place = |times| places(Ratio::of(&ResourceVec::from_nanos(times)), width);
+        let [cpu, link] = place([1, 8]);
+        assert_eq!((link, cpu), (30 << LOG_BITS, (66 - 30) << LOG_BITS));
+        assert_eq!(place([8, 1]), [link, cpu]);
+        assert_eq!([[5, 5], [5, 0], [0, 5]].map(place), [[LOG_RANGE; 2], [0, 2 * LOG_RANGE], [2 * LOG_RANGE, 0]]);
+    }
+
+    #[test]
     fn a_flow_has_two_cache_lines() {
         assert_eq!(size_of::<Turn>(), 128);
     }

@@ -352,3 +352,16 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         self.links.remove(list, flow);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_hold_at_both_ends() {
+        let clock = Clock { time: 1 << 95, ..Clock::default() };
+        assert_eq!([-7, 0, 7].map(|left| clock.tag(left)), [(1 << 95) - 7, 1 << 95, (1 << 95) + 7]);
+        assert_eq!([-(1 << 95) - 1, i128::MIN].map(|left| clock.tag(left)), [0; 2]);
+        assert_eq!([1 << 95, i128::MAX].map(|left| clock.tag(left)), [(1 << 96) - 1; 2]);
+    }
+}
