@@ -30,6 +30,14 @@ impl Key for Time {
 pub trait Entry<K>: Copy + Ord {
     /// Greater than that of any flow.
     const NONE: Self;
+    /// What it consists of, each of which a function gets in registers: a large entry would be in memory.
+    type Parts: Copy;
+    /// The other part, or nothing.
+    type Rest: Copy;
+    /// In its parts.
+    fn parts(self) -> (Self::Parts, Self::Rest);
+    /// Of its parts.
+    fn whole(parts: Self::Parts, rest: Self::Rest) -> Self;
     /// Ordered by key, equal keys by index.
     fn new(key: K, flow: u32) -> Self;
     /// The key.
@@ -52,6 +60,18 @@ pub trait Entry<K>: Copy + Ord {
 
 impl<K: Key> Entry<K> for (K, u32) {
     const NONE: Self = (K::LAST, u32::MAX);
+    type Parts = K;
+    type Rest = u32;
+
+    #[inline]
+    fn parts(self) -> (K, u32) {
+        self
+    }
+
+    #[inline]
+    fn whole(key: K, flow: u32) -> Self {
+        (key, flow)
+    }
 
     fn new(key: K, flow: u32) -> Self {
         (key, flow)
@@ -77,6 +97,18 @@ pub struct Packed(u128);
 
 impl Entry<u128> for Packed {
     const NONE: Self = Self(u128::MAX);
+    type Parts = Self;
+    type Rest = ();
+
+    #[inline]
+    fn parts(self) -> (Self, ()) {
+        (self, ())
+    }
+
+    #[inline]
+    fn whole(entry: Self, (): ()) -> Self {
+        entry
+    }
 
     #[inline]
     fn new(key: u128, flow: u32) -> Self {

@@ -141,11 +141,12 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     /// Insert the flow, or change its key.
     #[inline(always)]
     pub fn set(&mut self, flow: u32, key: K) {
+        let entry = E::new(key, flow);
         if self.is_first(flow) {
-            return self.replace_first(key, flow);
+            return self.replace_first(entry);
         }
         self.make_room(flow);
-        self.flows += usize::from(self.put(flow, E::new(key, flow)));
+        self.flows += usize::from(self.put(flow, entry));
     }
 
     /// Insert the flow, or lower its key: a higher one is left to [`correct`](Self::correct).
@@ -170,7 +171,7 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
             }
             *moves = moves.checked_sub(1).ok_or(Unfinished)?;
             self.flows -= usize::from(now.is_none());
-            self.replace_first(now.key(), now.flow());
+            self.replace_first(now);
         }
         Ok(())
     }
@@ -185,7 +186,7 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     pub fn take(&mut self, flow: u32) -> Option<K> {
         let key = if self.is_first(flow) {
             let key = self.least.key();
-            self.replace_first(E::NONE.key(), E::NONE.flow());
+            self.replace_first(E::NONE);
             key
         } else {
             let key = self.get(flow)?;
@@ -274,11 +275,16 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     }
 
     /// The flow that comes first has this entry from now on, which is carried up all the way.
-    // By its parts, which come in registers: a large entry would be carried in memory.
+    #[inline(always)]
+    fn replace_first(&mut self, entry: E) {
+        let (parts, rest) = entry.parts();
+        self.replace_first_by(parts, rest);
+    }
+
     #[inline(never)]
-    fn replace_first(&mut self, key: K, flow: u32) {
+    fn replace_first_by(&mut self, parts: E::Parts, rest: E::Rest) {
         self.changed = self.least.flow();
-        let (mut at, mut carried) = (self.changed as usize, E::new(key, flow));
+        let (mut at, mut carried) = (self.changed as usize, E::whole(parts, rest));
         let mut levels = self.levels.iter_mut();
         // As many levels as there can be, and no loop: in one, the compiler makes branches of the choices.
         'up: {

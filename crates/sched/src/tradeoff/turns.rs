@@ -75,6 +75,18 @@ impl PartialEq for Stand {
 impl Entry<u128> for Stand {
     // Classes are below 2^34: no key is as great, and one more than this still fits.
     const NONE: Self = Self { high: u64::MAX, low: 0, flow: u32::MAX as u64 };
+    type Parts = u128;
+    type Rest = u64;
+
+    #[inline]
+    fn parts(self) -> (u128, u64) {
+        (self.key(), self.flow)
+    }
+
+    #[inline]
+    fn whole(key: u128, flow: u64) -> Self {
+        Self { high: (key >> 64) as u64, low: key as u64, flow }
+    }
 
     #[inline]
     fn new(key: u128, flow: u32) -> Self {
