@@ -152,7 +152,7 @@ impl Names {
                 let expected = format!("one of the classes {known}, and a time above 0, as in calls 5 ms");
                 Err(SpecError::bad_value(parameter, value, &expected))
             }
-            None if parameter == "target" && !names.is_empty() && !self.is_target(value) => {
+            None if parameter == "target" && !names.is_empty() && !self.may_be_target(value) => {
                 let expected = match value.starts_with(char::is_alphabetic) {
                     true => format!(
                         "one of the resources {}, and how much of it, such as {} 95 %",
@@ -170,8 +170,12 @@ impl Names {
         }
     }
 
-    /// Whether this is a target without the name of a resource: a part of the time, maybe with a number, or none.
-    fn is_target(&self, value: &str) -> bool {
+    /// Whether this can be a target without the name of a resource: a part of the time, maybe with a number, or none.
+    /// Or else it is for those who read it, such as the target of `codel`, which is a time.
+    fn may_be_target(&self, value: &str) -> bool {
+        if !value.starts_with(char::is_alphabetic) && !value.ends_with('%') {
+            return true;
+        }
         let of_one = value.split_once(' ').and_then(|(number, used)| Some((number.parse::<usize>().ok()?, used)));
         let is_there = |(number, used)| number < self.resources.len() && part(used).is_some();
         value == "none" || part(value).is_some() || of_one.is_some_and(is_there)

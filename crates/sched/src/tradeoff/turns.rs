@@ -148,8 +148,8 @@ pub struct Turns {
 /// Whose turn it is at an end.
 #[derive(Clone, Copy, Debug)]
 struct First {
-    /// By heap of the end, as bits: since it was found out, nothing has changed for the flow that stands first in it, and
-    /// nobody has come before that. In one byte, as both are looked at just after one was written.
+    /// By heap of the end, as bits: since it was found out, nothing has changed for the flow that stands first in it,
+    /// and nobody has come before that. In one byte, as both are looked at just after one was written.
     known: u8,
     flow: Option<u32>,
     /// The normalised processing times of its head.

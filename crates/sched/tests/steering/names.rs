@@ -27,11 +27,15 @@ fn who_has_names_is_told_to_use_them() {
     for right in ["95 %", "95%", "none", "1 95 %"] {
         assert_eq!(numbered(&format!("tradeoff:target={right}")), Ok(format!("tradeoff:target={right}")));
     }
+    assert_eq!(numbered("codel:target=10 us"), Ok("codel:target=10 us".to_string()), "a time, which has no names");
     assert_eq!(numbered("tradeoff:target=link 95 %"), Ok("tradeoff:target=1 95 %".to_string()));
     assert_eq!(numbered("tradeoff:protect=web 5 ms"), Ok("tradeoff:protect=1 5 ms".to_string()));
     for (wrong, expected) in [
         ("target=disk 95 %", "one of the resources cpu, link, and how much of it, such as cpu 95 %"),
-        ("target=95", "how much every resource is to be used, such as 95 %, or one of them, such as cpu 95 %, or none"),
+        (
+            "target=101 %",
+            "how much every resource is to be used, such as 95 %, or one of them, such as cpu 95 %, or none",
+        ),
         (
             "target=7 95 %",
             "how much every resource is to be used, such as 95 %, or one of them, such as cpu 95 %, or none",
