@@ -41,8 +41,8 @@ book:
 	mdbook build docs
 	@echo "open book/index.html"
 
-# The schedulers for programs in C: libdovetail.a and libdovetail.so in target/release, wherever cargo puts other things
-# here, and crates/c/include/dovetail.h. Who installs them need not have cargo.
+# The schedulers for programs in C: libdovetail.a and libdovetail.so in target/release, also where cargo has another
+# target folder, and crates/c/include/dovetail.h. Who installs them need not have cargo.
 c: rust
 	$(CARGO) build --release --locked -p dovetail-c --target-dir target
 

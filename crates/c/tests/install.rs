@@ -32,7 +32,8 @@ fn what_make_c_builds_is_installed_wherever_cargo_puts_other_things() {
     let make = |arguments: &[&str]| {
         let mut command = Command::new("make");
         // Not what a make that runs the tests is told.
-        command.current_dir(checkout.path()).args(arguments).env_remove("MAKEFLAGS").env_remove("CARGO_TARGET_DIR");
+        command.current_dir(checkout.path()).args(arguments).env_remove("CARGO_TARGET_DIR");
+        ["MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES"].iter().for_each(|name| _ = command.env_remove(name));
         command
     };
     let build = make(&["c", &format!("CARGO={}", cargo.display())]).env("CARGO_TARGET_DIR", at("elsewhere")).output();

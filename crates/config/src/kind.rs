@@ -109,8 +109,8 @@ pub fn above<T: DeserializeOwned>(text: &str, error: &toml::de::Error) -> Option
     let table: toml::Table = toml::from_str(text).ok()?;
     let value = table.values().find_map(|section| inside(section, key)).filter(|value| !value.is_table())?;
     let alone = toml::from_str::<T>(&format!("{key:?} = {value}\n")).err();
-    let fits =
-        alone.is_none_or(|error| !["unknown", "invalid"].iter().any(|no| error.message().trim().starts_with(no)));
+    let fits = alone
+        .is_none_or(|error| !["unknown", "invalid", "wanted "].iter().any(|no| error.message().trim().starts_with(no)));
     fits.then(|| format!("`{key}` stands at the top of the file, before the first section"))
 }
 

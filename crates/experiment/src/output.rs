@@ -362,7 +362,7 @@ impl Write for OutputFile {
 
 /// The operating system's error without the name of the hidden directory, which `tempfile` adds in words alone.
 fn own_reason(e: io::Error) -> io::Error {
-    match e.to_string().rsplit_once(" at path ") {
+    match e.to_string().split_once(" at path ") {
         Some((reason, _)) if e.get_ref().is_some() => io::Error::new(e.kind(), reason),
         _ => e,
     }

@@ -71,7 +71,7 @@ pub trait Passage<const M: usize>: Owner<M> {
     ///
     /// # Errors
     /// The owner stops.
-    // Always inlined: at most ends of service behind the first resource nobody need be asked.
+    // Always inlined: where a service ends behind the first resource, mostly nobody need be asked.
     #[inline(always)]
     fn dispatch(&mut self) -> Result<(), Self::Error> {
         let Resources { stages, no_wait, .. } = self.resources();

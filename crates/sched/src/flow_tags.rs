@@ -165,13 +165,15 @@ impl<const R: usize> Sum<R> {
     }
 }
 
-/// A flow's finish tags by its time on `R` resources together: up to 32 bytes with two, so that with its queue and two
-/// weights they are one line of the cache. So tags of the first waiting packet are computed when they are needed.
+/// A flow's finish tags by its time on `R` resources together. With two resources they take 32 bytes, and with the
+/// flow's queue and two weights one line of the cache. So the tags of the first waiting packet are not kept, but
+/// computed when they are needed.
 #[derive(Clone, Copy, Debug)]
 pub struct FinishTags<const R: usize = 1> {
-    /// F of the last packet served, the last 64 of its bits and those before; and by resource, what is below a tick.
+    /// F of the last packet served: its lower 64 bits. `finish_high` has the others, and `parts`, by resource, what is
+    /// below a tick.
     finish: u64,
-    /// The first waiting packet starts no earlier: the virtual time at its arrival, the same of it.
+    /// The first waiting packet starts no earlier than this, the virtual time at its arrival: its lower 64 bits.
     floor: u64,
     finish_high: u32,
     floor_high: u32,
@@ -228,7 +230,7 @@ impl<const R: usize> FinishTags<R> {
         u128::from(self.floor_high) << 64 | u128::from(self.floor)
     }
 
-    /// At these ticks: with what is below a tick, if that is F.
+    /// The sum at these ticks; if they are F, with what F has below a tick.
     #[inline]
     fn sum(&self, ticks: u128) -> Sum<R> {
         let is_finish = ticks == self.finish();

@@ -48,7 +48,8 @@ impl Control {
 
 /// A flow's packets since it last had none in the pipeline.
 ///
-/// Somebody may keep a copy of a ticket and end it twice, so counts may fall below zero.
+/// Counts may fall below zero: somebody may keep a copy of a ticket and end it twice. And on a single resource packets
+/// have started as soon as they are sent, so that those which are abandoned count below that.
 #[derive(Clone, Copy, Debug, Default)]
 struct Batch {
     /// In the tickets of these packets; no two batches of any flows have the same. 0 is none.
@@ -168,7 +169,7 @@ impl Outstanding {
     pub fn sent<const M: usize>(&mut self, flow: u32, activation: u32) -> Sent {
         let batch = &mut self.flows[flow as usize];
         batch.unfinished = batch.unfinished.saturating_add(1);
-        self.unfinished += 1;
+        self.unfinished += u64::from(batch.unfinished > 0);
         if M > 1 {
             // The start on the first resource need not be reported.
             batch.not_started = batch.not_started.saturating_add(1);
@@ -208,5 +209,35 @@ impl Outstanding {
     #[inline]
     fn batch(&self, flow: u32) -> Batch {
         self.flows.get(flow as usize).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dovetail_units::{Duration, ResourceVec};
+
+    use super::*;
+    use crate::contract::FlowId;
+
+    const END: Progress = Progress::Finished { used: Duration::ZERO };
+
+    #[test]
+    fn a_flow_takes_sixteen_bytes() {
+        assert_eq!(size_of::<Batch>(), 16);
+    }
+
+    #[test]
+    fn who_ends_a_ticket_twice_takes_nobody_elses_room() {
+        let mut outstanding = Outstanding::new(Control::Started, Shape { servers: 2 });
+        outstanding.begin(0);
+        let send = |outstanding: &mut Outstanding| {
+            let note = outstanding.sent::<2>(0, 0).write();
+            Ticket::<2>::noting(FlowId { index: 0, generation: 0 }, ResourceVec::ZERO, note)
+        };
+        let first = send(&mut outstanding);
+        (0..2).for_each(|_| outstanding.progressed(&first, 1, END));
+        let second = send(&mut outstanding);
+        outstanding.progressed(&second, 1, END);
+        assert_eq!(outstanding.unfinished, 0);
     }
 }

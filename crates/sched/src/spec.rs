@@ -170,15 +170,15 @@ impl Names {
         }
     }
 
-    /// Whether this can be a target without the name of a resource: a part of the time, maybe with a number, or none.
-    /// Or else it is for those who read it, such as the target of `codel`, which is a time.
+    /// Whether this can be a target that names no resource: a part of the time, maybe behind a number, or `none`. What
+    /// is no part of the time is left to the scheduler: the target of `codel` is a time.
     fn may_be_target(&self, value: &str) -> bool {
-        if !value.starts_with(char::is_alphabetic) && !value.ends_with('%') {
-            return true;
+        if value.starts_with(char::is_alphabetic) {
+            return value == "none";
         }
         let of_one = value.split_once(' ').and_then(|(number, used)| Some((number.parse::<usize>().ok()?, used)));
         let is_there = |(number, used)| number < self.resources.len() && part(used).is_some();
-        value == "none" || part(value).is_some() || of_one.is_some_and(is_there)
+        !value.ends_with('%') || part(value).is_some() || of_one.is_some_and(is_there)
     }
 }
 

@@ -68,6 +68,24 @@ fn a_packet_of_no_bytes_is_no_file_header_unless_it_has_its_version() {
     let file =
         Pcap::new(Order::Little, MICRO, 1).record(MICRO, 0x0004_0003, &[], 0).record(MICRO, 0x0004_0004, &[1], 1);
     assert_eq!(read(&file.bytes).0.len(), 2);
+    // The other byte order's magic with this one's version: 2011-01-23.
+    let file = Pcap::new(Order::Little, MICRO, 1).record(NANO.swap_bytes(), 0x0004_0002, &[], 0).record(
+        1_295_823_521,
+        0,
+        &[1],
+        1,
+    );
+    assert_eq!(read(&file.bytes).0.len(), 2);
+}
+
+#[test]
+fn a_capture_behind_damage_is_read_by_its_own_header() {
+    let damaged = [Pcap::new(Order::Little, MICRO, 1).record(7, 9, &[1, 2, 3], 3).bytes, vec![0xff; 40]].concat();
+    let other = Pcap::new(Order::Big, NANO, 101).record(8, 9, &[4, 5, 6], 3).bytes;
+    let files = [damaged, other].concat();
+    let (records, reader) = read(&files);
+    assert_eq!(records, [(7_000_009_000, vec![1, 2, 3], 3, 1), (8_000_000_009, vec![4, 5, 6], 3, 101)]);
+    assert!(reader.damage().is_some());
 }
 
 #[test]

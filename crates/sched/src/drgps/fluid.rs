@@ -30,7 +30,7 @@ const ONE_BITS: u32 = 31;
 const WORK_PER_NANO: u128 = 1000 << (TICK_BITS + ONE_BITS);
 /// What a flow may be owed, or owe, in nanoseconds: a packet's service and that are less than 2^62.
 const MOST_OWED: i64 = 1 << 61;
-/// A head packet has a 2^3rd part of what earlier ones took more or less on a resource that is not dominant.
+/// On a resource that is not dominant, a head packet has one part in 2^3 of what earlier ones took more or less.
 const PART_BITS: u32 = 3;
 
 pub(super) type FlowQueues<const M: usize, P> = Queues<M, P, DrgpsFlow<M>, u128>;
@@ -126,10 +126,9 @@ fn normalised<const M: usize>(cost: &ResourceVec<M>, service: i64) -> [u32; M] {
         time if service < 1 << (64 - ONE_BITS - 1) => (((time << ONE_BITS) + service / 2) / service) as u32,
         time => (((u128::from(time) << ONE_BITS) + u128::from(service / 2)) / u128::from(service)) as u32,
     });
-    if let Some(dominant) = parts.get_mut(cost.dominant_resource()) {
-        let least = if cost.dominant_time() == Duration::ZERO { 1 << ONE_BITS } else { 1 };
-        *dominant = least.max(*dominant);
-    }
+    let least = if cost.dominant_time() == Duration::ZERO { 1 << ONE_BITS } else { 1 };
+    let dominant = &mut parts[cost.dominant_resource()];
+    *dominant = least.max(*dominant);
     parts
 }
 

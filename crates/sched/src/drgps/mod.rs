@@ -77,11 +77,10 @@
 //!
 //! Differences from the paper, with reasons. The text of the paper was not at hand; the fluid is that of its abstract
 //! and of published descriptions of it.
-//! * Measured costs: what a packet took more or less on its dominant resource is added to the flow's next packet in the
-//!   fluid, and so is what it took more or less on each resource: there all of it, or an eighth of what is left for
-//!   each packet where the resource is not dominant. Otherwise the resources would idle for as long as a wrong
-//!   proportion holds. With an estimate that is too long they idle for the difference, once and not for every packet. A
-//!   flow that leaves the fluid keeps debts but no credit.
+//! * Measured costs: what a packet took more or less is added to the flow's next packets in the fluid: on the dominant
+//!   resource all of it to the next one, on each other resource an eighth of what is left to each. Otherwise the
+//!   resources would idle for as long as a wrong proportion holds. With an estimate that is too long they idle for the
+//!   difference, once and not for every packet. A flow that leaves the fluid keeps debts, but no credit of service.
 //! * A packet counts at least one nanosecond, so that a flow of packets of no time gives way; one of no time at all
 //!   counts as one of resource 0.
 //! * A changed weight holds at once, for what is left of the packet that is first in the fluid.

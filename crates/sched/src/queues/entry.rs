@@ -30,13 +30,14 @@ impl Key for Time {
 pub trait Entry<K>: Copy + Ord {
     /// Greater than that of any flow.
     const NONE: Self;
-    /// What it consists of, each of which a function gets in registers: a large entry would be in memory.
+    /// The part that is handed over first. A function gets both parts in registers; a large entry as a whole would go
+    /// through memory.
     type Parts: Copy;
-    /// The other part, or nothing.
+    /// The other part; `()` if there is none.
     type Rest: Copy;
-    /// In its parts.
+    /// Take it apart.
     fn parts(self) -> (Self::Parts, Self::Rest);
-    /// Of its parts.
+    /// Put it together again.
     fn whole(parts: Self::Parts, rest: Self::Rest) -> Self;
     /// Ordered by key, equal keys by index.
     fn new(key: K, flow: u32) -> Self;

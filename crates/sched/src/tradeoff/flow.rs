@@ -11,7 +11,7 @@ use crate::queues::NIL;
 /// Normalised processing times are in units of 2^-32; the dominant one is 2^32.
 pub(super) const ONE: u64 = 1 << 32;
 
-/// Of corrections, in nanoseconds: more than four million of the longest times.
+/// The largest correction either way, in nanoseconds: more than four million of the longest times.
 const MOST: i64 = 1 << 62;
 
 /// By which clock the fluid serves a flow's floor, `alpha_i w_i d`.
@@ -108,7 +108,7 @@ impl<const M: usize, L> FluidFlow<M, L> {
     pub(super) fn correct(&mut self, Took { resource, used }: Took, before: Duration) {
         let [before, after] = [before, used].map(|time| time.as_nanos() as i64);
         let correction = &mut self.correction[resource];
-        // So that the sum with another time is one.
+        // Small enough for the sum with a packet's time to fit.
         *correction = (*correction + after - before).clamp(-MOST, MOST);
     }
 

@@ -29,7 +29,7 @@ pub(super) fn until(left: i128, part: f64, rate: f64) -> f64 {
     if rate > 0.0 { (left_to_f64(left) - part) / rate } else { f64::INFINITY }
 }
 
-/// The lesser of two numbers: one instruction, as none of them is none.
+/// The lesser of two numbers, neither of which is NaN: one instruction.
 #[inline]
 pub(super) fn lesser(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }

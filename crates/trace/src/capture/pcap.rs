@@ -78,16 +78,20 @@ impl Decoder {
         }
     }
 
-    /// The file header of another capture that was appended to this one, as by `cat`. As a record it would be one of no
-    /// bytes in 2055, and all packets behind it would arrive then.
+    /// The file header of another capture that was appended to this one, as by `cat`. As a record of its own byte order
+    /// it would be one of no bytes in 2055, and all packets behind it would arrive then.
     fn appended(source: &mut Source<'_>) -> Option<Self> {
-        const VERSIONS: [[u8; 4]; 2] = [[2, 0, 4, 0], [0, 2, 0, 4]];
-        let window = source.window();
-        let versioned = window.get(4..8).is_some_and(|version| VERSIONS.iter().any(|known| version == known));
-        if !versioned || window.get(8..PLAIN_HEADER) != Some(&[0; 8]) {
+        // Time zone and accuracy, which are always 0; of a record, both lengths.
+        if source.window().get(8..PLAIN_HEADER) != Some(&[0; 8]) {
             return None;
         }
-        Some(Self::from_header(source.want(FILE_HEADER))?.0)
+        let head = source.want(FILE_HEADER);
+        let (appended, _) = Self::from_header(head)?;
+        let version = match appended.endian {
+            Endian::Little => [2, 0, 4, 0],
+            Endian::Big => [0, 2, 0, 4],
+        };
+        (head.get(4..8) == Some(&version)).then_some(appended)
     }
 
     /// The record at the window's start, or what is wrong with it.
@@ -139,10 +143,10 @@ impl Decoder {
     fn resynchronise(&self, source: &mut Source<'_>) {
         loop {
             source.consume(1);
-            let window = source.want(self.record_header);
-            if window.is_empty() {
+            if source.want(self.record_header).is_empty() || Self::appended(source).is_some() {
                 return;
             }
+            let window = source.window();
             let Some(header) = self.plausible(window, 0) else { continue };
             let next = self.record_header + header.captured as usize;
             let window = source.want(next + self.record_header);

@@ -44,7 +44,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         };
         // Not rounded to nothing: V that stands keeps no new flow out, and one that only creeps does.
         self.common.rate = if self.alpha > 0.0 { (self.alpha / bottleneck).max(f64::MIN_POSITIVE) } else { 0.0 };
-        // Without such floors these stay as they are: nothing.
+        // Without such floors both rates are 0 and stay so.
         if self.floors.differ() {
             self.floors.clock.rate = if self.floors.are_used { 1.0 / bottleneck } else { 0.0 };
             self.floors.first.rate = if first > 0.0 { first / bottleneck } else { 0.0 };
