@@ -57,12 +57,12 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
 use crate::contract::{Progress, Ticket, Took};
+use crate::discipline::{Choice, Discipline};
 use crate::flow_tags::StartTags;
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
 use crate::note::{Note, Words};
 use crate::one_resource::{charged, charges};
-use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Promise};
 use crate::queues::{Queues, TagTournament, Tournament};
 use crate::spec::{Spec, SpecError};

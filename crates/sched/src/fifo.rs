@@ -14,8 +14,8 @@
 use dovetail_units::{ResourceVec, Time};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
+use crate::discipline::{Choice, Discipline};
 use crate::gain::{Gain, Strategy};
-use crate::per_flow::{Choice, Discipline};
 use crate::promise::Promise;
 use crate::queues::{Arrivals, Queues};
 

@@ -6,8 +6,8 @@ use alloc::boxed::Box;
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::contract::{Next, Packet, Progress, Scheduler, Ticket};
+use crate::discipline::{Choice, Discipline};
 use crate::note::Words;
-use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Links, List, NIL, Queues, Slot};
 use crate::spec::SpecError;
 use crate::steps;

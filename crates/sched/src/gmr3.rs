@@ -74,10 +74,10 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
 use crate::contract::{LONGEST_TIME, Progress, Ticket, Took};
+use crate::discipline::{Choice, Discipline};
 use crate::gain::{Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
-use crate::per_flow::{Choice, Discipline};
 use crate::progress_control::{Control, Outstanding, PARAMETER, Sent};
 use crate::promise::{Apart, Counted, Lag, Promise};
 use crate::queues::{Links, List, Queues};

@@ -7,7 +7,7 @@
 //! [`Discipline`], which has an example too.
 //!
 //! * [`contract`]: what callers ask a scheduler, and what it answers.
-//! * [`per_flow`]: queues, limits and counts of packets, implemented once for all disciplines. A [`Discipline`] only
+//! * [`per_flow`]: queues, limits and counts of packets, implemented once for all disciplines. A [`discipline`] only
 //!   decides whose first packet is next. [`queues`]: what it finds in the queues, and heaps and lists for its flows.
 //! * [`fifo`], [`drfq`], [`mr3`], [`gmr3`], [`drgps`], [`tradeoff`], [`atfq`]: the disciplines.
 //! * [`drr`], [`wfq`], [`wf2q_plus`], [`sfq`], [`scfq`]: disciplines that share one resource; [`one_resource`] is what
@@ -42,6 +42,7 @@ pub mod codel;
 pub mod composition;
 pub mod contract;
 pub mod cost;
+pub mod discipline;
 pub mod drfq;
 pub mod drgps;
 pub mod drr;
@@ -80,6 +81,7 @@ pub use contract::{
     DROPPED_AT_HEAD, DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, Next, Packet, Progress, Refused, Scheduler,
     Seen, Served, Stats, Steering, Ticket, TimeLimit, Took, UnknownFlow,
 };
+pub use discipline::{Choice, Discipline};
 pub use note::{Note, Words};
-pub use per_flow::{Choice, Discipline, PerFlow};
+pub use per_flow::PerFlow;
 pub use spec::{Names, Spec, SpecError};

@@ -69,10 +69,10 @@ use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Shape, Weights};
 use crate::contract::{Progress, Ticket, Took};
+use crate::discipline::{Choice, Discipline};
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
-use crate::per_flow::{Choice, Discipline};
 use crate::progress_control::{Control, Outstanding, PARAMETER, Sent};
 use crate::promise::{Counted, Promise};
 use crate::queues::{Links, List, Queues};

@@ -91,10 +91,10 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{self, Brief, Parameter, Resources, Shape, Weights};
 use crate::contract::{FlowId, LONGEST_TIME, Progress, Ticket};
+use crate::discipline::{Choice, Discipline};
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
 use crate::note::{Note, Words};
-use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Apart, Counted, Promise};
 use crate::queues::{NIL, Queues, TagTournament};
 use crate::spec::{Spec, SpecError};

@@ -34,8 +34,8 @@ use dovetail_units::{Bytes, Duration, ResourceVec, Time};
 
 use super::{Control, INTERVAL, Law, TARGET};
 use crate::catalog::{Brief, Entry, ManagesQueue, Parameter, Resources, Weights};
+use crate::discipline::{Choice, Discipline};
 use crate::gain::{Gain, Strategy};
-use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Promise};
 use crate::queues::{Links, List, Queues, TagTournament};
 use crate::spec::{Spec, SpecError};

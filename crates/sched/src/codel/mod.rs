@@ -28,8 +28,8 @@ pub mod fair;
 use dovetail_units::{ResourceVec, Time};
 
 use crate::catalog::{Brief, Entry, ManagesQueue, Resources, Weights};
+use crate::discipline::{Choice, Discipline};
 use crate::fifo::NOTHING_IS_SHARED;
-use crate::per_flow::{Choice, Discipline};
 use crate::promise::Promise;
 use crate::queues::{Arrivals, Queues};
 use crate::spec::{Spec, SpecError};

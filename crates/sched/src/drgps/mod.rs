@@ -94,10 +94,10 @@ use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::contract::{Ticket, Took};
+use crate::discipline::{Choice, Discipline};
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
-use crate::per_flow::{Choice, Discipline};
 use crate::promise::{self, Apart, Counted, Promise};
 use crate::queues::{Order, TagHeap};
 use crate::spec::{Spec, SpecError};

@@ -8,7 +8,7 @@ use dovetail_units::{Bytes, Duration, ResourceVec, Weight};
 
 use super::time_limit::WaitingTime;
 use crate::contract::{DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, UnknownFlow};
-use crate::per_flow::Discipline;
+use crate::discipline::Discipline;
 use crate::{steps, touch};
 
 /// No slot.
@@ -81,7 +81,7 @@ pub struct FlowRecord<F> {
 }
 
 impl<F> FlowRecord<F> {
-    /// The flow's weight, as [`Discipline::weight_of`](crate::per_flow::Discipline::weight_of) has it.
+    /// The flow's weight, as [`Discipline::weight_of`](crate::discipline::Discipline::weight_of) has it.
     #[inline]
     pub fn weight(&self) -> Weight {
         self.weight
@@ -530,7 +530,7 @@ fn add_slot<const M: usize, P>(slots: &mut Vec<Slot<M, P>>) -> u32 {
 mod tests {
     use super::*;
     use crate::contract::{Served, Ticket};
-    use crate::per_flow::Discipline;
+    use crate::discipline::Discipline;
 
     /// Cache lines of a flow's record under the discipline.
     fn lines<D: Discipline<2>>() -> usize {
